@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use include_dir::include_dir;
 use rustix::process::DumpableBehavior;
-use windlass::launch::carried::Carried;
+use windlass::launch::carried::EmbeddedPlaybooks;
 
 /// Loading and rendering make many small values; the static binary's own allocator is slow at that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Compiled in here and not in the library, which a changed role need not compile again.
-static CARRIED: Carried = Carried {
+static CARRIED: EmbeddedPlaybooks = EmbeddedPlaybooks {
     playbooks: include_dir!("$CARGO_MANIFEST_DIR/playbooks"),
     roles: include_dir!("$CARGO_MANIFEST_DIR/roles"),
 };
@@ -21,5 +21,5 @@ fn main() -> ExitCode {
     // Programs that this one starts are as they would be without it, for `exec` ends this.
     #[expect(clippy::let_underscore_must_use, reason = "a kernel that refuses is no reason not to work")]
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    windlass::cli::run(std::env::args_os(), &CARRIED).into()
+    windlass::cli::run_command_line(std::env::args_os(), &CARRIED).into()
 }

@@ -311,7 +311,7 @@ fn no_setting_of_ansible_is_forgotten() {
     let ours = SETTINGS.iter().flat_map(|setting| {
         let also = setting.also.iter().map(|(section, key)| format!("{section}.{key}"));
         let env = setting.env.iter().map(ToString::to_string);
-        also.chain(env).chain([setting.name()])
+        also.chain(env).chain([setting.setting_name()])
     });
     let rows = GROUPS.iter().flat_map(|group| group.settings);
     let others = rows.flat_map(|row| row.1.iter().chain([&row.0]).map(ToString::to_string));
@@ -364,7 +364,7 @@ fn tables() -> String {
         let also = setting.also.iter().map(|(section, key)| format!("{section}.{key}")).collect::<Vec<_>>();
         let also = if also.is_empty() { String::new() } else { format!(" Also {}.", code(also)) };
         let (env, option, default) = (code(env), code(option), code(default));
-        let (key, meaning, kind) = (setting.key, setting.meaning, setting.kind.words());
+        let (key, meaning, kind) = (setting.key, setting.meaning, setting.kind.setting_kind_text());
         writeln!(out, "| `{key}` | {env} | {option} | {default} | {meaning} ({kind}).{also} |")
             .expect("a String takes any text");
     }

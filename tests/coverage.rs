@@ -11,7 +11,7 @@ use std::sync::Arc;
 use regex::Regex;
 use windlass::modules::{self, MODULES};
 use windlass::playbook::include;
-use windlass::playbook::keywords::{self, Place};
+use windlass::playbook::keywords::{self, KeywordScope};
 use windlass::template::catalogue;
 use windlass::value::origin::Source;
 use windlass::value::yaml::{self, Node, NodeKind};
@@ -86,8 +86,8 @@ fn used() -> Used {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("yml") => {
-                for document in yaml::parse(&Arc::new(Source::new(&path, &text))).unwrap_or_default() {
-                    items(&document).iter().for_each(|item| used.step(item, Place::Task));
+                for document in yaml::parse_yaml(&Arc::new(Source::new(&path, &text))).unwrap_or_default() {
+                    items(&document).iter().for_each(|item| used.step(item, KeywordScope::Task));
                 }
                 used.text += &text;
             }
@@ -133,15 +133,15 @@ impl Used {
     }
 
     /// A play, a block, a task or a handler.
-    fn step(&mut self, node: &Node, place: Place) {
+    fn step(&mut self, node: &Node, place: KeywordScope) {
         if node.get("hosts").is_some() {
             self.at("play", node);
             for section in ["pre_tasks", "tasks", "post_tasks"] {
                 let steps = node.get(section).map(items).unwrap_or_default();
-                steps.iter().for_each(|step| self.step(step, Place::Task));
+                steps.iter().for_each(|step| self.step(step, KeywordScope::Task));
             }
             let handlers = node.get("handlers").map(items).unwrap_or_default();
-            handlers.iter().for_each(|step| self.step(step, Place::Handler));
+            handlers.iter().for_each(|step| self.step(step, KeywordScope::Handler));
             let roles = node.get("roles").map(items).unwrap_or_default();
             roles.iter().for_each(|role| self.at("role", role));
             return;
@@ -155,7 +155,7 @@ impl Used {
             return;
         }
         self.at("task", node);
-        if place == Place::Handler {
+        if place == KeywordScope::Handler {
             self.at("handler", node);
         }
         if let Some(control) = node.get("loop_control") {
@@ -187,15 +187,15 @@ fn everything_that_the_code_knows_has_a_case() {
         }
     };
     for (place, words) in [
-        (Place::Play, "play"),
-        (Place::Role, "role"),
-        (Place::Block, "block"),
-        (Place::Task, "task"),
-        (Place::Handler, "handler"),
+        (KeywordScope::Play, "play"),
+        (KeywordScope::Role, "role"),
+        (KeywordScope::Block, "block"),
+        (KeywordScope::Task, "task"),
+        (KeywordScope::Handler, "handler"),
     ] {
-        for keyword in keywords::all().filter(|keyword| keyword.is_at(place)) {
+        for keyword in keywords::all_keywords().filter(|keyword| keyword.is_at(place)) {
             // What handlers share with tasks is the same there.
-            if place != Place::Handler || !keyword.is_at(Place::Task) {
+            if place != KeywordScope::Handler || !keyword.is_at(KeywordScope::Task) {
                 let there = used.keywords.get(words).is_some_and(|names| names.contains(keyword.name));
                 want(&format!("keyword of a {words}:"), keyword.name, there);
             }
@@ -215,7 +215,7 @@ fn everything_that_the_code_knows_has_a_case() {
             want(&format!("argument of {}:", doc.name), argument.name, there);
         });
     }
-    let meta = modules::find("meta").unwrap().doc;
+    let meta = modules::find_module("meta").unwrap().doc;
     meta.arguments[0].choices.iter().for_each(|word| want("meta:", word, used.metas.contains(*word)));
     for word in catalogue::filters() {
         let name = word.name;

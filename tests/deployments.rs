@@ -16,8 +16,8 @@ use windlass::deployment::{Control, LockRequest, Outcome, Progress, Site, planni
 use windlass::engine::{Defaults, TimedEvent};
 use windlass::launch;
 use windlass::settings::Settings;
+use windlass::value::ProcessEnvironment;
 use windlass::value::Secret;
-use windlass::value::Surroundings;
 use windlass::value::mutex::Mutex;
 use windlass::value::vault::Keyring;
 use windlass::value::yaml::Duplicates;
@@ -26,7 +26,7 @@ fn site(directory: &Path) -> Site {
     let password = std::fs::read_to_string(directory.join("password")).unwrap();
     let keyring = Keyring::new(vec![("default".to_owned(), Secret::new(password.trim().to_owned()))]);
     let site = Site {
-        settings: Settings::load(&Surroundings::of_process()).expect("the settings of this repository"),
+        settings: Settings::load(&ProcessEnvironment::of_process()).expect("the settings of this repository"),
         sources: vec![directory.join("hosts.yml").display().to_string()],
         keyring: Arc::new(keyring),
         duplicates: Duplicates::default(),

@@ -7,9 +7,9 @@ use std::path::Path;
 use windlass::engine::VARIABLES;
 use windlass::modules::MODULES;
 use windlass::playbook::include;
-use windlass::playbook::keywords::{self, Place};
+use windlass::playbook::keywords::{self, KeywordScope};
 use windlass::template::catalogue;
-use windlass::value::doc::{Argument, Doc, Word};
+use windlass::value::doc::{Argument, Doc, LanguageItem};
 
 #[test]
 fn the_docs_are_what_the_code_says() {
@@ -35,12 +35,18 @@ with examples. See also [Modules](modules.md), [Differences from ansible-core](c
 lookups](../how-to/own-code.md).
 "
     .to_owned();
-    for place in
-        [Place::Play, Place::Role, Place::Block, Place::Task, Place::Handler, Place::Include, Place::ImportPlaybook]
-    {
-        table(&mut out, &format!("Keywords of {}", place.words()), ["keyword", "takes", "meaning"]);
-        for keyword in keywords::all().filter(|keyword| keyword.is_at(place)) {
-            let takes = keyword.shape.words().unwrap_or_else(|| "see `windlass doc`".to_owned());
+    for place in [
+        KeywordScope::Play,
+        KeywordScope::Role,
+        KeywordScope::Block,
+        KeywordScope::Task,
+        KeywordScope::Handler,
+        KeywordScope::Include,
+        KeywordScope::ImportPlaybook,
+    ] {
+        table(&mut out, &format!("Keywords of {}", place.scope_text()), ["keyword", "takes", "meaning"]);
+        for keyword in keywords::all_keywords().filter(|keyword| keyword.is_at(place)) {
+            let takes = keyword.shape.shape_text().unwrap_or_else(|| "see `windlass doc`".to_owned());
             let parts = match keyword.parts {
                 [] => String::new(),
                 parts => format!(" Its parts: {}.", arguments(parts)),
@@ -72,7 +78,7 @@ fn statement(out: &mut String, doc: &Doc) {
     row(out, &[&code(doc.name), &arguments(doc.arguments), &format!("{}.", doc.summary)]);
 }
 
-fn named(out: &mut String, word: &Word) {
+fn named(out: &mut String, word: &LanguageItem) {
     let gives = if word.gives.is_empty() { String::new() } else { format!(": {}", code(word.gives)) };
     let example = match word.example {
         "" => String::new(),

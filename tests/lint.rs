@@ -47,7 +47,7 @@ fn every_rule_has_a_case_in_which_it_finds_something() {
     for rule in RULES {
         let file = Path::new("tests/lint").join(rule.id).with_extension("txt");
         let told = std::fs::read_to_string(&file).unwrap_or_else(|_| panic!("{} is missing", file.display()));
-        assert!(told.contains(&format!("{}[{}]: ", rule.level.word(), rule.id)), "{}", rule.id);
+        assert!(told.contains(&format!("{}[{}]: ", rule.level.level_name(), rule.id)), "{}", rule.id);
     }
 }
 
@@ -121,7 +121,7 @@ fn the_documentation_lists_every_rule_with_its_words() {
     let page = std::fs::read_to_string("docs/how-to/lint.md").unwrap();
     for rule in RULES {
         assert!(list.lines().any(|line| line.starts_with(rule.id) && line.ends_with(rule.about)), "{list}");
-        let row = format!("| `{}` | {} | {} |", rule.id, rule.level.word(), rule.about);
+        let row = format!("| `{}` | {} | {} |", rule.id, rule.level.level_name(), rule.about);
         assert!(page.contains(&row), "not in docs/how-to/lint.md: {row}");
     }
     let rows =

@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass::engine::Known;
+use windlass::engine::BuildContext;
 use windlass::playbook::load::Loader;
-use windlass::report::complaint::render;
+use windlass::report::complaint::render_diagnostic;
 use windlass::template::Templar;
-use windlass::value::Surroundings;
+use windlass::value::ProcessEnvironment;
 
 fn playbooks() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("tests/mistakes").unwrap();
@@ -22,12 +22,14 @@ fn playbooks() -> Vec<PathBuf> {
 }
 
 fn told(playbook: &Path) -> String {
-    let known = Known { templar: Templar::new() };
+    let known = BuildContext { templar: Templar::new() };
     let mut loader = Loader::new(Arc::new(known), Arc::default(), Arc::default(), Vec::new());
-    loader.surroundings = Arc::new(Surroundings::of_process());
-    match loader.playbook(playbook) {
+    loader.surroundings = Arc::new(ProcessEnvironment::of_process());
+    match loader.load_playbook(playbook) {
         Ok(_) => "nothing is wrong\n".to_owned(),
-        Err(complaints) => complaints.iter().map(|complaint| render(complaint) + "\n").collect::<Vec<_>>().join("\n"),
+        Err(complaints) => {
+            complaints.iter().map(|complaint| render_diagnostic(complaint) + "\n").collect::<Vec<_>>().join("\n")
+        }
     }
 }
 

@@ -93,7 +93,7 @@ fn argument_row(out: &mut String, argument: &Argument) {
         write!(meaning, " Also {}.", aliases.join(", ")).expect("a String takes any text");
     }
     let default = if argument.required { "required".to_owned() } else { code(argument.default.unwrap_or_default()) };
-    row(out, &[&code(argument.name), &argument.kind.words(), &default, &meaning]);
+    row(out, &[&code(argument.name), &argument.kind.kind_text(), &default, &meaning]);
 }
 
 #[test]

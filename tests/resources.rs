@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use windlass::resource::{self, Allowed, Resource};
+use windlass::resource::{self, ForeignResourceLimits, Resource};
 
 fn documents(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/resources").join(folder);
@@ -22,7 +22,7 @@ fn good_documents_get_the_defaults_that_an_api_server_gives_them() {
     let found = documents("good");
     assert!(found.len() >= 5);
     for path in found {
-        let resources = resource::load(&path, &Allowed::default()).unwrap();
+        let resources = resource::load_resources(&path, &ForeignResourceLimits::default()).unwrap();
         let [resource] = &resources[..] else { panic!("{}", path.display()) };
         let spec = match resource {
             Resource::KarmadaDeployment(it) => serde_json::to_value(&it.spec),
@@ -41,7 +41,8 @@ fn bad_documents_are_refused_for_their_reason_at_its_place() {
     for path in found {
         let text = std::fs::read_to_string(&path).unwrap();
         let reason = text.lines().next().and_then(|line| line.strip_prefix("# windlass: ")).unwrap();
-        let complaints = resource::load(&path, &Allowed::default()).expect_err(&path.display().to_string());
+        let complaints =
+            resource::load_resources(&path, &ForeignResourceLimits::default()).expect_err(&path.display().to_string());
         let origin = complaints[0].origin.as_ref().unwrap();
         let told = format!("{}:{} {}", origin.line, origin.column, complaints[0].message);
         if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -95,8 +96,8 @@ fn messages(schema: &Json, found: &mut Vec<String>) {
 #[test]
 fn an_ordinary_secret_of_a_bad_document_is_not_shown() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/resources/bad/field-is-no-secret.yaml");
-    let complaints = resource::load(&path, &Allowed::default()).unwrap_err();
-    let shown = windlass::report::complaint::render(&complaints[0]);
+    let complaints = resource::load_resources(&path, &ForeignResourceLimits::default()).unwrap_err();
+    let shown = windlass::report::complaint::render_diagnostic(&complaints[0]);
     assert!(!shown.contains("hunter2") && shown.contains("must be a reference to a secret"), "{shown}");
 }
 

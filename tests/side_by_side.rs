@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use windlass::engine::{self, Defaults, Event, Job, Known, Options, Recap, Tags};
+use windlass::engine::{self, BuildContext, Defaults, Event, Job, Options, Recap, Tags};
 use windlass::inventory::Inventory;
 use windlass::playbook::load::Loader;
 use windlass::template::Templar;
@@ -53,9 +53,9 @@ fn project(directory: &Path, name: Option<&str>) -> Result<Job, String> {
     std::fs::write(directory.join("templates/said.j2"), "{{ 3 | own_filter }} {% include 'more.j2' %}\n").unwrap();
     std::fs::write(directory.join("templates/more.j2"), "{{ 4 | own_filter }}\n").unwrap();
     let (keyring, extra_vars, templar) = (Arc::<Keyring>::default(), Arc::<Vars>::default(), Templar::new());
-    let known = Arc::new(Known { templar: templar.clone() });
+    let known = Arc::new(BuildContext { templar: templar.clone() });
     let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), Vec::new()));
-    let plays = loader.playbook(&play).map_err(|complaints| format!("{complaints:?}"))?;
+    let plays = loader.load_playbook(&play).map_err(|complaints| format!("{complaints:?}"))?;
     Ok(Job {
         playbooks: vec![plays.into_iter().map(Arc::new).collect()],
         inventory: Inventory::load(&[hosts.display().to_string()], &keyring).unwrap(),

@@ -37,8 +37,8 @@ fn our_reader_and_serde_yaml_read_the_same() {
     for path in files() {
         let text = std::fs::read_to_string(&path).unwrap();
         let theirs = Json::deserialize(serde_yaml::Deserializer::from_str(&text)).unwrap();
-        let ours = match yaml::load(&path, &Keyring::default(), &Duplicates::default()).unwrap() {
-            Some(node) => windlass::report::plain(&node.to_value(&Keyring::default()).unwrap()),
+        let ours = match yaml::load_yaml(&path, &Keyring::default(), &Duplicates::default()).unwrap() {
+            Some(node) => windlass::report::to_json(&node.to_value(&Keyring::default()).unwrap()),
             None => Json::Null,
         };
         if ours != theirs {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use windlass::engine::{self, Defaults, Event, Job, Known, Options, Tags};
+use windlass::engine::{self, BuildContext, Defaults, Event, Job, Options, Tags};
 use windlass::inventory::Inventory;
 use windlass::playbook::load::Loader;
 use windlass::template::Templar;
@@ -69,9 +69,9 @@ impl Run {
         std::fs::write(&path, playbook).expect("the scratch directory takes a playbook");
         std::fs::write(&inventory, lines).expect("the scratch directory takes an inventory");
         let (keyring, extra_vars, templar) = (Arc::<Keyring>::default(), Arc::<Vars>::default(), Templar::new());
-        let known = Arc::new(Known { templar: templar.clone() });
+        let known = Arc::new(BuildContext { templar: templar.clone() });
         let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), Vec::new()));
-        let plays = loader.playbook(&path).expect("the playbook is right");
+        let plays = loader.load_playbook(&path).expect("the playbook is right");
         let inventory = Inventory::load(&[inventory.display().to_string()], &keyring).expect("so is the inventory");
         Run(Job {
             playbooks: vec![plays.into_iter().map(Arc::new).collect()],

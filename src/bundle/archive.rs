@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::manifest::{MANIFEST, Manifest};
-use super::{Error, hex};
-use crate::value::Surroundings;
+use super::{Error, bytes_to_hex};
+use crate::value::ProcessEnvironment;
 
 /// Fast, and smaller by two thirds.
 const LEVEL: i32 = 6;
@@ -55,21 +55,21 @@ fn manifest_of(archive: &Path) -> Result<(Manifest, String), Error> {
     })?;
     let mut text = String::new();
     entry.take(LARGEST_MANIFEST).read_to_string(&mut text).map_err(|error| broken(archive, &error))?;
-    let manifest = Manifest::parse(&text, &archive.join(MANIFEST))?;
+    let manifest = Manifest::parse_manifest(&text, &archive.join(MANIFEST))?;
     Ok((manifest, text))
 }
 
 /// Unpacks an archive into the user's cache, unless the same is there already. Gives the directory.
-pub(super) fn unpack(archive: &Path, around: &Surroundings) -> Result<PathBuf, Error> {
+pub(super) fn unpack_bundle(archive: &Path, around: &ProcessEnvironment) -> Result<PathBuf, Error> {
     let cache = around.cache();
     let cache = cache.ok_or_else(|| Error::new("cannot unpack a bundle: neither XDG_CACHE_HOME nor HOME is set"))?;
     unpack_below(archive, &cache.join("windlass/bundles"))
 }
 
-/// As [`unpack`], into a cache of one's own.
+/// As [`unpack_bundle`], into a cache of one's own.
 pub(super) fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
     let (manifest, text) = manifest_of(archive)?;
-    let root = cache.join(&hex(&Sha256::digest(&text))[..16]);
+    let root = cache.join(&bytes_to_hex(&Sha256::digest(&text))[..16]);
     if root.join(MANIFEST).is_file() {
         return Ok(root);
     }

@@ -17,7 +17,7 @@ const DIGESTS: &str = "digests.yaml";
 
 /// The recipe of a product for a version: `karmada-1.18.yaml` for 1.18.2.
 pub fn recipe(name: &str, version: &str) -> Result<Recipe, Error> {
-    let known = || names().join(", ");
+    let known = || recipe_names().join(", ");
     if version.split('.').count() < 3 || !is_plain(version) {
         return Err(Error::new(format!("{name:?} needs a version, such as {name}@1.18.2"))
             .hint(format!("windlass has recipes for {}", known())));
@@ -27,17 +27,17 @@ pub fn recipe(name: &str, version: &str) -> Result<Recipe, Error> {
     let file = format!("{name}-{}.yaml", minor.join("."));
     let Some(text) = RECIPES.get_file(&file).and_then(|file| file.contents_utf8()) else {
         let error = Error::new(format!("windlass has no recipe for {name}@{version}; it has {}", known()));
-        let all = names();
+        let all = recipe_names();
         return Err(match nearest(name, all.iter().filter_map(|one| one.split('@').next())) {
             Some(near) if near != name => error.hint(format!("did you mean {near:?}?")),
             _ => error.hint("write a recipe of your own, and pass it with -f"),
         });
     };
-    Recipe::parse(text, Path::new(&file), &[("release", version)])
+    Recipe::parse_recipe(text, Path::new(&file), &[("release", version)])
 }
 
 /// `karmada@1.18`, and so on.
-pub fn names() -> Vec<String> {
+pub fn recipe_names() -> Vec<String> {
     let files = RECIPES.files().filter_map(|file| file.path().to_str()?.strip_suffix(".yaml"));
     let mut names: Vec<String> =
         files.filter_map(|name| name.rsplit_once('-')).map(|(name, minor)| format!("{name}@{minor}")).collect();
@@ -60,7 +60,8 @@ pub fn digests() -> Result<BTreeMap<String, String>, Error> {
     }
     let text = RECIPES.get_file(DIGESTS).and_then(|file| file.contents_utf8()).unwrap_or_default();
     let wrong = |why: String| Error::new(format!("internal error: {DIGESTS}: {why}"));
-    let documents = yaml::parse(&Source::new(Path::new(DIGESTS), text).into()).map_err(|e| wrong(e.to_string()))?;
+    let documents =
+        yaml::parse_yaml(&Source::new(Path::new(DIGESTS), text).into()).map_err(|e| wrong(e.to_string()))?;
     let value = documents.first().ok_or_else(|| wrong("it is empty".into()))?.to_value(&Keyring::default());
     let tables = Vec::<Table>::deserialize(value.map_err(|e| wrong(e.to_string()))?);
     let mut all = BTreeMap::new();
@@ -82,13 +83,13 @@ mod tests {
 
     #[test]
     fn every_recipe_can_be_read_and_names_what_a_bundle_needs() {
-        for name in names() {
+        for name in recipe_names() {
             let (product, minor) = name.split_once('@').unwrap();
             let recipe = recipe(product, &format!("{minor}.2")).unwrap();
             let sources = recipe.sources(&recipe.architectures).unwrap();
             assert!(!sources.is_empty() && sources.iter().all(|source| !source.version.is_empty()), "{name}");
         }
-        assert!(names().contains(&"karmada@1.18".to_owned()) && names().contains(&"etcd@3.5".to_owned()));
+        assert!(recipe_names().contains(&"karmada@1.18".to_owned()) && recipe_names().contains(&"etcd@3.5".to_owned()));
     }
 
     #[test]
@@ -98,7 +99,7 @@ mod tests {
         let recipe = recipe("etcd", "3.5.21").unwrap();
         let sources = recipe.sources(&recipe.architectures).unwrap();
         assert_eq!(sources.len(), 2);
-        assert!(sources.iter().all(|source| digests.contains_key(&source.origin.name())), "{sources:?}");
+        assert!(sources.iter().all(|source| digests.contains_key(&source.origin.origin_name())), "{sources:?}");
     }
 
     #[test]

@@ -33,11 +33,11 @@ pub(crate) fn architecture(path: &Path) -> Result<Option<String>, Error> {
 
 /// The architecture that this program itself runs on.
 pub(super) fn own() -> &'static str {
-    named(std::env::consts::ARCH)
+    architecture_name(std::env::consts::ARCH)
 }
 
 /// An architecture as bundles call it, from what `uname -m` says: `x86_64` is `amd64`.
-pub fn named(machine: &str) -> &str {
+pub fn architecture_name(machine: &str) -> &str {
     match machine {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

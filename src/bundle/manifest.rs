@@ -52,19 +52,19 @@ impl Manifest {
     }
 
     /// The manifest of a directory; None: it has none.
-    pub fn read(root: &Path) -> Result<Option<Manifest>, Error> {
+    pub fn read_manifest(root: &Path) -> Result<Option<Manifest>, Error> {
         let path = root.join(MANIFEST);
         match std::fs::read_to_string(&path) {
-            Ok(text) => Manifest::parse(&text, &path).map(Some),
+            Ok(text) => Manifest::parse_manifest(&text, &path).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &path, &error)),
         }
     }
 
     /// From text; `path` is for messages.
-    pub fn parse(text: &str, path: &Path) -> Result<Manifest, Error> {
+    pub fn parse_manifest(text: &str, path: &Path) -> Result<Manifest, Error> {
         let source = crate::value::origin::Source::new(path, text);
-        let documents = yaml::parse(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
+        let documents = yaml::parse_yaml(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
         let value = documents.first().and_then(|document| document.to_value(&Keyring::default()).ok());
         let manifest: Option<Manifest> = value.and_then(|value| Manifest::deserialize(value).ok());
         let manifest =
@@ -83,7 +83,7 @@ impl Manifest {
     }
 
     pub fn to_yaml(&self) -> String {
-        let style = yaml::Style { sort_keys: false, width: 200, ..yaml::Style::default() };
+        let style = yaml::YamlStyle { sort_keys: false, width: 200, ..yaml::YamlStyle::default() };
         yaml::emit(&Value::from(Serde(self)), &style)
     }
 }

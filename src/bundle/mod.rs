@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 use crate::value::nearest::nearest;
 
 pub use archive::{is_archive, pack};
 pub(crate) use elf::architecture as architecture_of;
-pub use elf::named as architecture_named;
+pub use elf::architecture_name as architecture_named;
 pub use manifest::{ANY, Item, MANIFEST, Manifest};
-pub use recipe::{Origin, Recipe, Source, hex_of, is_plain};
+pub use recipe::{Origin, Recipe, RecipeSource, hex_of, is_plain};
 pub(crate) use scan::package_named;
-pub use scan::{Scanned, scan};
+pub use scan::{BundleScan, scan};
 
 /// What is wrong with a bundle, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +62,7 @@ pub struct Bundle {
 
 /// A file of a bundle that was asked for, its digest already checked against the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundProgram {
     pub path: PathBuf,
     pub version: String,
     pub architecture: String,
@@ -72,7 +72,7 @@ pub struct Found {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted<'a> {
+pub struct ProgramQuery<'a> {
     pub component: &'a str,
     /// `amd64`, `arm64`, …
     pub architecture: &'a str,
@@ -82,15 +82,15 @@ pub struct Wanted<'a> {
 
 impl Bundle {
     /// Opens a directory, or an archive, which is unpacked once into the cache of this machine's user.
-    pub fn open(path: &Path, around: &Surroundings) -> Result<Bundle, Error> {
+    pub fn open_bundle(path: &Path, around: &ProcessEnvironment) -> Result<Bundle, Error> {
         let name = path.display().to_string();
         let root = match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => path.to_owned(),
-            Ok(_) if is_archive(path) => archive::unpack(path, around)?,
+            Ok(_) if is_archive(path) => archive::unpack_bundle(path, around)?,
             Ok(_) => return Err(Error::new(format!("{name} is not a bundle: expected a directory or a .tar.zst"))),
             Err(error) => return Err(Error::new(format!("cannot open the bundle {name}: {error}"))),
         };
-        let manifest = Manifest::read(&root)?;
+        let manifest = Manifest::read_manifest(&root)?;
         Ok(Bundle { name, root, manifest })
     }
 
@@ -103,22 +103,22 @@ impl Bundle {
     }
 
     /// The one file that is asked for. Refused: nothing fits, several do, or the file is not what the manifest says.
-    pub fn find(&self, wanted: Wanted<'_>) -> Result<Found, Error> {
+    pub fn find_program(&self, wanted: ProgramQuery<'_>) -> Result<FoundProgram, Error> {
         let items = match &self.manifest {
             Some(manifest) => manifest.files.clone(),
-            None => scan::named(&self.root, wanted)?,
+            None => scan::scan_components(&self.root, wanted)?,
         };
         let item = self.choose(&items, wanted)?;
         let path = self.root.join(&item.file);
         let sha256 = match &self.manifest {
             Some(_) => self.checked(&item)?,
-            None => digest(&path)?,
+            None => file_digest(&path)?,
         };
-        Ok(Found { path, version: item.version, architecture: item.architecture, sha256 })
+        Ok(FoundProgram { path, version: item.version, architecture: item.architecture, sha256 })
     }
 
     /// All files of a component that is no program (`crds`), in the order of their names.
-    pub fn find_all(&self, component: &str, version: Option<&str>) -> Result<Vec<Found>, Error> {
+    pub fn find_all(&self, component: &str, version: Option<&str>) -> Result<Vec<FoundProgram>, Error> {
         let items = self.manifest()?.files;
         let of_component: Vec<&Item> = items.iter().filter(|item| item.component == component).collect();
         let fitting: Vec<&Item> = of_component.iter().copied().filter(|item| fits(&item.version, version)).collect();
@@ -136,14 +136,14 @@ impl Bundle {
 
     /// The packages of operating systems, each of its own version; those for an architecture, if one is meant. There may
     /// be none.
-    pub fn packages(&self, architecture: Option<&str>) -> Result<Vec<Found>, Error> {
+    pub fn packages(&self, architecture: Option<&str>) -> Result<Vec<FoundProgram>, Error> {
         let items = self.manifest()?.files;
         let fits = |item: &&Item| architecture.is_none_or(|wanted| [wanted, "any"].contains(&&*item.architecture));
         items.iter().filter(|item| item.component == "packages").filter(fits).map(|item| self.found(item)).collect()
     }
 
-    fn found(&self, item: &Item) -> Result<Found, Error> {
-        Ok(Found {
+    fn found(&self, item: &Item) -> Result<FoundProgram, Error> {
+        Ok(FoundProgram {
             path: self.root.join(&item.file),
             version: item.version.clone(),
             architecture: item.architecture.clone(),
@@ -160,8 +160,8 @@ impl Bundle {
         Ok(manifest.files.iter().filter_map(|item| self.checked(item).err()).collect())
     }
 
-    fn choose(&self, items: &[Item], wanted: Wanted<'_>) -> Result<Item, Error> {
-        let Wanted { component, architecture, version } = wanted;
+    fn choose(&self, items: &[Item], wanted: ProgramQuery<'_>) -> Result<Item, Error> {
+        let ProgramQuery { component, architecture, version } = wanted;
         let named: Vec<&Item> = items.iter().filter(|item| item.component == component).collect();
         if named.is_empty() {
             return Err(self.lacks(items, component));
@@ -218,7 +218,7 @@ impl Bundle {
         if !path.is_file() {
             return Err(Error::new(format!("{} is missing from the bundle {}", item.file, self.name)));
         }
-        let sha256 = digest(&path)?;
+        let sha256 = file_digest(&path)?;
         if sha256 != item.sha256 {
             return Err(Error::new(format!(
                 "{} in the bundle {} has changed: its SHA-256 is {sha256}, and the manifest says {}",
@@ -246,7 +246,7 @@ fn fits(version: &str, wanted: Option<&str>) -> bool {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn digest(path: &Path) -> Result<String, Error> {
+pub fn file_digest(path: &Path) -> Result<String, Error> {
     let cannot = |error: std::io::Error| Error::io("read", path, &error);
     // Whoever opens a pipe waits for its writer.
     if !path.metadata().map_err(cannot)?.is_file() {
@@ -257,13 +257,13 @@ pub fn digest(path: &Path) -> Result<String, Error> {
     let mut buffer = vec![0; 1 << 18];
     loop {
         match file.read(&mut buffer).map_err(cannot)? {
-            0 => return Ok(hex(&sum.finalize())),
+            0 => return Ok(bytes_to_hex(&sum.finalize())),
             count => sum.update(&buffer[..count]),
         }
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn bytes_to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -22,7 +22,7 @@ pub struct Recipe {
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
     pub architectures: Vec<String>,
-    sources: Vec<Written>,
+    sources: Vec<RecipeDocument>,
     /// Relative paths begin here.
     #[serde(skip)]
     directory: PathBuf,
@@ -30,7 +30,7 @@ pub struct Recipe {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RecipeDocument {
     #[serde(default)]
     url: Option<String>,
     #[serde(default)]
@@ -59,7 +59,7 @@ enum Digests {
 
 /// Where files come from, for one architecture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct RecipeSource {
     pub origin: Origin,
     /// `any`: for all.
     pub architecture: String,
@@ -87,7 +87,7 @@ pub enum Origin {
 
 impl Origin {
     /// As digests are kept for it, and for messages.
-    pub fn name(&self) -> String {
+    pub fn origin_name(&self) -> String {
         match self {
             Origin::Url(address) => address.clone(),
             Origin::Image(reference) => reference.clone(),
@@ -99,9 +99,9 @@ impl Origin {
 
 impl Recipe {
     /// From text; `path` is for messages, and relative paths begin beside it. `set` wins over the recipe's own `versions`.
-    pub fn parse(text: &str, path: &Path, set: &[(&str, &str)]) -> Result<Recipe, Error> {
+    pub fn parse_recipe(text: &str, path: &Path, set: &[(&str, &str)]) -> Result<Recipe, Error> {
         let source = Text::new(path, text);
-        let documents = yaml::parse(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
+        let documents = yaml::parse_yaml(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
         let wrong = |why: String| Error::new(format!("{} is not a recipe: {why}", path.display()));
         let value = documents.first().ok_or_else(|| wrong("it is empty".into()))?;
         let value = value.to_value(&Keyring::default()).map_err(|complaint| Error::new(complaint.to_string()))?;
@@ -125,7 +125,7 @@ impl Recipe {
     }
 
     /// Every source for every architecture that is wanted.
-    pub fn sources(&self, architectures: &[String]) -> Result<Vec<Source>, Error> {
+    pub fn sources(&self, architectures: &[String]) -> Result<Vec<RecipeSource>, Error> {
         let mut sources = Vec::new();
         for written in &self.sources {
             sources.extend(self.expanded(written, architectures)?);
@@ -133,8 +133,8 @@ impl Recipe {
         Ok(sources)
     }
 
-    fn expanded(&self, written: &Written, architectures: &[String]) -> Result<Vec<Source>, Error> {
-        let Written { url, image, archive, directory, .. } = written;
+    fn expanded(&self, written: &RecipeDocument, architectures: &[String]) -> Result<Vec<RecipeSource>, Error> {
+        let RecipeDocument { url, image, archive, directory, .. } = written;
         let named = url.as_deref().or(archive.as_deref()).or(image.as_deref()).or(directory.as_deref());
         let named = named.ok_or_else(|| self.wrong("a source needs url, image, archive or directory"))?;
         let for_all = directory.is_some() || (url.is_some() && !named.contains("{arch}"));
@@ -147,10 +147,10 @@ impl Recipe {
         wanted.into_iter().map(|architecture| self.one(written, architecture)).collect()
     }
 
-    fn one(&self, written: &Written, architecture: String) -> Result<Source, Error> {
+    fn one(&self, written: &RecipeDocument, architecture: String) -> Result<RecipeSource, Error> {
         let fill = |text: &String| self.filled(text, Some(&architecture));
         let path = |text: &String| fill(text).map(|text| self.directory.join(text));
-        let Written { url, image, archive, directory, .. } = written;
+        let RecipeDocument { url, image, archive, directory, .. } = written;
         let origin = match (url, image, archive, directory) {
             (Some(url), None, None, None) => Origin::Url(fill(url)?),
             (None, Some(image), None, None) => Origin::Image(fill(image)?),
@@ -175,18 +175,18 @@ impl Recipe {
         let take = written.take.iter().map(fill).collect::<Result<Vec<_>, _>>()?;
         let is_image = matches!(origin, Origin::Image(_) | Origin::Archive { .. });
         if is_image && take.is_empty() {
-            return Err(self.wrong(&format!("{} needs take: the programs in the image", origin.name())));
+            return Err(self.wrong(&format!("{} needs take: the programs in the image", origin.origin_name())));
         }
         let version = written.version.as_ref().or(self.version.as_ref());
         let version = match version {
             Some(version) => fill(version)?.trim_start_matches('v').to_owned(),
             None if matches!(origin, Origin::Directory(_)) => String::new(),
-            None => return Err(self.wrong(&format!("{} needs a version", origin.name()))),
+            None => return Err(self.wrong(&format!("{} needs a version", origin.origin_name()))),
         };
         if !version.is_empty() && !is_plain(&version) {
             return Err(self.wrong(&format!("invalid version {version:?}")));
         }
-        Ok(Source { origin, architecture, version, digest, take })
+        Ok(RecipeSource { origin, architecture, version, digest, take })
     }
 
     /// A text with the words in braces replaced.
@@ -246,9 +246,10 @@ sources:
 
     #[test]
     fn a_source_stands_for_each_architecture() {
-        let recipe = Recipe::parse(RECIPE, Path::new("/r/x.yaml"), &[("release", "3.5.22")]).unwrap();
+        let recipe = Recipe::parse_recipe(RECIPE, Path::new("/r/x.yaml"), &[("release", "3.5.22")]).unwrap();
         let sources = recipe.sources(&recipe.architectures).unwrap();
-        let names: Vec<String> = sources.iter().map(|it| format!("{} {}", it.architecture, it.origin.name())).collect();
+        let names: Vec<String> =
+            sources.iter().map(|it| format!("{} {}", it.architecture, it.origin.origin_name())).collect();
         assert_eq!(
             names,
             [
@@ -266,7 +267,7 @@ sources:
     #[test]
     fn what_is_wrong_is_named() {
         let wrong = |from: &str, to: &str| {
-            let recipe = Recipe::parse(&RECIPE.replace(from, to), Path::new("x.yaml"), &[]);
+            let recipe = Recipe::parse_recipe(&RECIPE.replace(from, to), Path::new("x.yaml"), &[]);
             recipe.and_then(|recipe| recipe.sources(&recipe.architectures)).unwrap_err().message
         };
         assert!(wrong("take: [etcd]", "took: [etcd]").contains("took"));

@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::manifest::{ANY, Item, MANIFEST, Manifest};
-use super::{Error, Wanted, digest, elf, versions};
+use super::{Error, ProgramQuery, elf, file_digest, versions};
 
 /// A whole directory, looked at.
 #[derive(Debug)]
-pub struct Scanned {
+pub struct BundleScan {
     pub manifest: Manifest,
     /// Files that are nothing that belongs into a bundle.
     pub left_out: Vec<String>,
@@ -26,7 +26,7 @@ struct Candidate {
 }
 
 /// Looks at every file. Refused: a file whose version cannot be told.
-pub fn scan(root: &Path) -> Result<Scanned, Error> {
+pub fn scan(root: &Path) -> Result<BundleScan, Error> {
     let (mut candidates, mut left_out) = (Vec::new(), Vec::new());
     for file in files(root)? {
         match classify(root, &file)? {
@@ -45,12 +45,12 @@ pub fn scan(root: &Path) -> Result<Scanned, Error> {
         let neighbours = of_karmada.clone().filter(|_| candidate.component == "crds");
         item(root, candidate, neighbours)
     });
-    Ok(Scanned { manifest: Manifest::new(items.collect::<Result<_, _>>()?), left_out })
+    Ok(BundleScan { manifest: Manifest::new(items.collect::<Result<_, _>>()?), left_out })
 }
 
 /// The programs of one name, without looking at anything else. A version that is wanted counts where a program for
 /// another architecture cannot be asked for its own.
-pub(super) fn named(root: &Path, wanted: Wanted<'_>) -> Result<Vec<Item>, Error> {
+pub(super) fn scan_components(root: &Path, wanted: ProgramQuery<'_>) -> Result<Vec<Item>, Error> {
     let mut items = Vec::new();
     for file in files(root)?.into_iter().filter(|file| file.file_name().is_some_and(|name| name == wanted.component)) {
         let Some(mut candidate) = classify(root, &file)? else { continue };
@@ -73,7 +73,7 @@ fn item(root: &Path, candidate: Candidate, neighbours: Option<String>) -> Result
     let version = candidate.version.clone().or(neighbours).ok_or_else(|| untold(&candidate))?;
     let size = std::fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?.len();
     let Candidate { component, architecture, file, .. } = candidate;
-    let (file, sha256) = (file.display().to_string(), digest(&path)?);
+    let (file, sha256) = (file.display().to_string(), file_digest(&path)?);
     Ok(Item { component, version, architecture, file, size, sha256, source: None })
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// A program that says its version.
 fn script(root: &Path, file: &str, version: &str) {
@@ -29,11 +29,11 @@ const ARM64: u8 = 183;
 fn with_manifest(root: &Path) -> Bundle {
     let manifest = scan(root).unwrap().manifest;
     std::fs::write(root.join(MANIFEST), manifest.to_yaml()).unwrap();
-    Bundle::open(root, &Surroundings::default()).unwrap()
+    Bundle::open_bundle(root, &ProcessEnvironment::default()).unwrap()
 }
 
-fn wanted(component: &str) -> Wanted<'_> {
-    Wanted { component, architecture: "amd64", version: None }
+fn wanted(component: &str) -> ProgramQuery<'_> {
+    ProgramQuery { component, architecture: "amd64", version: None }
 }
 
 fn message<T: std::fmt::Debug>(root: &Path, result: Result<T, Error>) -> String {
@@ -44,10 +44,11 @@ fn message<T: std::fmt::Debug>(root: &Path, result: Result<T, Error>) -> String 
 fn a_directory_is_a_bundle_without_a_manifest() {
     let root = tempfile::tempdir().unwrap();
     script(root.path(), "etcd", "3.5.30");
-    let found = Bundle::open(root.path(), &Surroundings::default()).unwrap().find(wanted("etcd")).unwrap();
+    let found =
+        Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap().find_program(wanted("etcd")).unwrap();
     assert_eq!((found.version.as_str(), found.architecture.as_str()), ("3.5.30", "any"));
     assert_eq!(found.path, root.path().join("etcd"));
-    assert_eq!(found.sha256, digest(&root.path().join("etcd")).unwrap());
+    assert_eq!(found.sha256, file_digest(&root.path().join("etcd")).unwrap());
 }
 
 #[test]
@@ -56,8 +57,10 @@ fn every_architecture_and_version_is_found_where_it_lies() {
     program(root.path(), "v3.5.21/amd64/etcd", AMD64);
     program(root.path(), "v3.5.21/arm64/etcd", ARM64);
     program(root.path(), "v3.6.1/arm64/etcd", ARM64);
-    for bundle in [Bundle::open(root.path(), &Surroundings::default()).unwrap(), with_manifest(root.path())] {
-        let at = |architecture, version| bundle.find(Wanted { component: "etcd", architecture, version });
+    for bundle in
+        [Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap(), with_manifest(root.path())]
+    {
+        let at = |architecture, version| bundle.find_program(ProgramQuery { component: "etcd", architecture, version });
         assert_eq!(at("amd64", None).unwrap().path, root.path().join("v3.5.21/amd64/etcd"));
         assert_eq!(at("arm64", Some("3.5")).unwrap().path, root.path().join("v3.5.21/arm64/etcd"));
         assert_eq!(at("arm64", Some("v3.6.1")).unwrap().path, root.path().join("v3.6.1/arm64/etcd"));
@@ -74,7 +77,7 @@ fn every_architecture_and_version_is_found_where_it_lies() {
 fn a_component_that_is_not_there_is_named_with_its_neighbour() {
     let root = tempfile::tempdir().unwrap();
     script(root.path(), "karmadactl", "1.19.0");
-    let error = with_manifest(root.path()).find(wanted("karmadctl")).unwrap_err();
+    let error = with_manifest(root.path()).find_program(wanted("karmadctl")).unwrap_err();
     assert!(error.message.ends_with("has no karmadctl"), "{error}");
     assert_eq!(error.hint.as_deref(), Some("did you mean \"karmadactl\"?"));
 }
@@ -95,16 +98,16 @@ fn an_altered_a_missing_and_a_disguised_file_are_told() {
     program(root.path(), "v1.2.3/disguised", ARM64);
     let mut manifest = bundle.manifest().unwrap();
     let item = manifest.files.iter_mut().find(|item| item.component == "disguised").unwrap();
-    item.sha256 = digest(&root.path().join(&item.file)).unwrap();
+    item.sha256 = file_digest(&root.path().join(&item.file)).unwrap();
     std::fs::write(root.path().join(MANIFEST), manifest.to_yaml()).unwrap();
-    let bundle = Bundle::open(root.path(), &Surroundings::default()).unwrap();
-    let told = message(root.path(), bundle.find(wanted("altered")));
+    let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap();
+    let told = message(root.path(), bundle.find_program(wanted("altered")));
     assert!(told.starts_with("v1.2.3/altered in the bundle BUNDLE has changed: its SHA-256 is "), "{told}");
     assert_eq!(
-        message(root.path(), bundle.find(wanted("missing"))),
+        message(root.path(), bundle.find_program(wanted("missing"))),
         "v1.2.3/missing is missing from the bundle BUNDLE"
     );
-    let told = message(root.path(), bundle.find(wanted("disguised")));
+    let told = message(root.path(), bundle.find_program(wanted("disguised")));
     assert_eq!(told, "v1.2.3/disguised in the bundle BUNDLE is for arm64, and the manifest says amd64");
     assert_eq!(bundle.verify().unwrap().len(), 3);
 }
@@ -123,8 +126,10 @@ fn a_version_that_cannot_be_told_is_asked_for() {
     }
     assert!(error.hint.unwrap().contains("v1.2.3"));
     // Unless whoever asks says which.
-    let bundle = Bundle::open(root.path(), &Surroundings::default()).unwrap();
-    let found = bundle.find(Wanted { component: "etcd", architecture: "arm64", version: Some("3.5.21") }).unwrap();
+    let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap();
+    let found = bundle
+        .find_program(ProgramQuery { component: "etcd", architecture: "arm64", version: Some("3.5.21") })
+        .unwrap();
     assert_eq!(found.version, "3.5.21");
 }
 
@@ -169,10 +174,10 @@ fn an_archive_is_the_same_bundle() {
     assert_eq!(std::fs::read(&archive).unwrap(), std::fs::read(&again).unwrap());
     let cache = tempfile::tempdir().unwrap();
     let unpacked = archive::unpack_below(&archive, cache.path()).unwrap();
-    let bundle = Bundle::open(&unpacked, &Surroundings::default()).unwrap();
+    let bundle = Bundle::open_bundle(&unpacked, &ProcessEnvironment::default()).unwrap();
     assert_eq!(bundle.manifest().unwrap(), manifest);
     assert_eq!(bundle.verify().unwrap(), []);
-    assert_eq!(versions::as_it_says(&bundle.find(wanted("etcd")).unwrap().path).as_deref(), Some("3.5.30"));
+    assert_eq!(versions::as_it_says(&bundle.find_program(wanted("etcd")).unwrap().path).as_deref(), Some("3.5.30"));
     assert_eq!(archive::unpack_below(&archive, cache.path()).unwrap(), unpacked);
     assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 1);
 }
@@ -180,25 +185,25 @@ fn an_archive_is_the_same_bundle() {
 #[test]
 fn what_is_no_bundle_is_refused() {
     let cache = tempfile::tempdir().unwrap();
-    let around = Surroundings { home: Some(cache.path().to_owned()), ..Surroundings::default() };
+    let around = ProcessEnvironment { home: Some(cache.path().to_owned()), ..ProcessEnvironment::default() };
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("x");
     std::fs::write(&file, "x").unwrap();
     assert_eq!(
-        message(&file, Bundle::open(&file, &Surroundings::default())),
+        message(&file, Bundle::open_bundle(&file, &ProcessEnvironment::default())),
         "BUNDLE is not a bundle: expected a directory or a .tar.zst"
     );
     let archive = root.path().join("x.tar.zst");
     std::fs::write(&archive, "no archive").unwrap();
-    assert!(message(&archive, Bundle::open(&archive, &around)).starts_with("cannot unpack BUNDLE: "));
+    assert!(message(&archive, Bundle::open_bundle(&archive, &around)).starts_with("cannot unpack BUNDLE: "));
     std::fs::write(root.path().join(MANIFEST), "format: 1\nfiles: 7\n").unwrap();
     assert_eq!(
-        message(root.path(), Bundle::open(root.path(), &Surroundings::default())),
+        message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default())),
         "BUNDLE/manifest.yaml is not the manifest of a bundle"
     );
     let outside =
         "format: 1\nfiles:\n- {component: a, version: '1', architecture: any, file: ../a, size: 1, sha256: x}\n";
     std::fs::write(root.path().join(MANIFEST), outside).unwrap();
-    let told = message(root.path(), Bundle::open(root.path(), &Surroundings::default()));
+    let told = message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default()));
     assert_eq!(told, "BUNDLE/manifest.yaml: \"../a\" points outside the bundle");
 }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::value::Secret;
 
 /// Asks for a secret without showing it.
-pub(super) fn secret(prompt: &str) -> anyhow::Result<Secret> {
+pub(super) fn ask_secret(prompt: &str) -> anyhow::Result<Secret> {
     rpassword::prompt_password(prompt)
         .map(Secret::new)
         .with_context(|| format!("cannot ask for {prompt:?}: no terminal"))
@@ -33,7 +33,7 @@ pub(super) fn line_unless(prompt: &str, stopping: &AtomicBool) -> anyhow::Result
 }
 
 /// Asks for a line.
-pub(super) fn line(prompt: &str) -> anyhow::Result<String> {
+pub(super) fn ask_line(prompt: &str) -> anyhow::Result<String> {
     show(prompt)?;
     answer()
 }

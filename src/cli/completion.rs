@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
 
-use super::doc::{self, Kind};
-use super::{Cli, ExitCode, Failure};
+use super::doc::{self, DocKind};
+use super::{Cli, CliError, ExitCode};
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionArgs {
@@ -15,7 +15,7 @@ pub(super) struct CompletionArgs {
 }
 
 /// Prints the script that the shell reads.
-pub(super) fn run(args: &CompletionArgs) -> Result<ExitCode, Failure> {
+pub(super) fn print_completion(args: &CompletionArgs) -> Result<ExitCode, CliError> {
     let mut script = Vec::new();
     generate(args.shell, &mut command(), "windlass", &mut script);
     super::print(script)?;
@@ -25,14 +25,14 @@ pub(super) fn run(args: &CompletionArgs) -> Result<ExitCode, Failure> {
 /// The command line, with all words that `doc` knows and all modules that `run` does; the parser itself takes any, to
 /// say what was meant.
 fn command() -> clap::Command {
-    let names = |kind: Option<Kind>| {
-        let entries = doc::all().into_iter().filter(move |entry| kind.is_none_or(|kind| entry.kind() == kind));
-        let mut names: Vec<&str> = entries.map(|entry| entry.name()).collect();
+    let names = |kind: Option<DocKind>| {
+        let entries = doc::all_entries().into_iter().filter(move |entry| kind.is_none_or(|kind| entry.kind() == kind));
+        let mut names: Vec<&str> = entries.map(|entry| entry.entry_name()).collect();
         names.sort_unstable();
         names.dedup();
         PossibleValuesParser::new(names)
     };
     Cli::command()
         .mut_subcommand("doc", |doc| doc.mut_arg("words", |words| words.value_parser(names(None))))
-        .mut_subcommand("run", |run| run.mut_arg("module_name", |name| name.value_parser(names(Some(Kind::Module)))))
+        .mut_subcommand("run", |run| run.mut_arg("module_name", |name| name.value_parser(names(Some(DocKind::Module)))))
 }

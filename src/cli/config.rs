@@ -7,9 +7,9 @@ use clap::{ArgMatches, Args, ValueEnum};
 use serde_json::{Value as Json, json};
 
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
-use super::{ExitCode, Failure};
-use crate::report::plain;
-use crate::settings::{Kind, SETTINGS, SetBy, Setting, Settings};
+use super::{CliError, ExitCode};
+use crate::report::to_json;
+use crate::settings::{SETTINGS, SetBy, Setting, SettingKind, Settings};
 use crate::value::nearest::nearest;
 
 #[derive(Debug, Args)]
@@ -41,19 +41,20 @@ enum Output {
 }
 
 /// A setting as it is shown.
-struct Shown {
+struct ShownSetting {
     setting: &'static Setting,
     value: Json,
     set_by: SetBy,
 }
 
 /// Prints the settings. `matches` are the options as they were given: those that win over settings are shown as such.
-pub(super) fn run(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<ExitCode, Failure> {
+pub(super) fn print_config(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<ExitCode, CliError> {
     let settings = super::settings()?;
-    let mut all: Vec<Shown> = settings.all().map(|(setting, _)| shown(setting, &settings, matches)).collect();
+    let mut all: Vec<ShownSetting> =
+        settings.all_settings().map(|(setting, _)| shown(setting, &settings, matches)).collect();
     if !args.settings.is_empty() {
         let chosen = args.settings.iter().map(|word| named(word)).collect::<Result<Vec<_>, _>>()?;
-        all.retain(|one| chosen.contains(&one.setting.name()));
+        all.retain(|one| chosen.contains(&one.setting.setting_name()));
     }
     if args.only_changed {
         all.retain(|one| one.set_by != SetBy::Default);
@@ -68,15 +69,15 @@ pub(super) fn run(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<Exi
     Ok(ExitCode::Ok)
 }
 
-fn shown(setting: &'static Setting, settings: &Settings, matches: Option<&ArgMatches>) -> Shown {
+fn shown(setting: &'static Setting, settings: &Settings, matches: Option<&ArgMatches>) -> ShownSetting {
     let found = settings.get(setting);
     let given = matches.and_then(|matches| on_command_line(setting, matches));
     let (value, set_by) = match given {
         Some(value) => (value, SetBy::CommandLine),
-        None => (plain(&found.value), found.set_by.clone()),
+        None => (to_json(&found.value), found.set_by.clone()),
     };
-    let value = if setting.kind == Kind::Secret && !value.is_null() { json!("(hidden)") } else { value };
-    Shown { setting, value, set_by }
+    let value = if setting.kind == SettingKind::Secret && !value.is_null() { json!("(hidden)") } else { value };
+    ShownSetting { setting, value, set_by }
 }
 
 /// What an option says in place of a setting.
@@ -85,8 +86,8 @@ fn on_command_line(setting: &Setting, matches: &ArgMatches) -> Option<Json> {
     let given = matches.value_source(&id) == Some(ValueSource::CommandLine);
     let words = || matches.get_raw(&id).into_iter().flatten().map(|word| json!(word.to_string_lossy()));
     given.then(|| match setting.kind {
-        Kind::Bool => json!(true),
-        Kind::List | Kind::Paths | Kind::PathList | Kind::NamedPaths => words().collect(),
+        SettingKind::Bool => json!(true),
+        SettingKind::List | SettingKind::Paths | SettingKind::PathList | SettingKind::NamedPaths => words().collect(),
         _ => words().next_back().unwrap_or(Json::Bool(true)),
     })
 }
@@ -100,24 +101,25 @@ fn option_id(long: &str, matches: &ArgMatches) -> Option<String> {
 }
 
 /// The name of the setting that a word means.
-fn named(word: &str) -> Result<String, Failure> {
-    let fits = |setting: &&&Setting| setting.key == word || setting.name() == word || setting.env.contains(&word);
+fn named(word: &str) -> Result<String, CliError> {
+    let fits =
+        |setting: &&&Setting| setting.key == word || setting.setting_name() == word || setting.env.contains(&word);
     if let Some(setting) = SETTINGS.iter().find(fits) {
-        return Ok(setting.name());
+        return Ok(setting.setting_name());
     }
     let words = SETTINGS.iter().flat_map(|setting| setting.env.iter().copied().chain([setting.key]));
     let near = nearest(word, words).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
     Err(anyhow::anyhow!("no such setting: {word:?}{near}").into())
 }
 
-fn table(settings: &Settings, all: &[Shown], only_changed: bool) -> String {
+fn table(settings: &Settings, all: &[ShownSetting], only_changed: bool) -> String {
     let mut out = match &settings.file {
         Some(file) => format!("configuration file: {}\n", file.display()),
         None => "configuration file: none\n".to_owned(),
     };
     let lines: Vec<(String, String)> = all
         .iter()
-        .map(|one| (format!("{} = {}", one.setting.name(), words(&one.value)), one.set_by.to_string()))
+        .map(|one| (format!("{} = {}", one.setting.setting_name(), words(&one.value)), one.set_by.to_string()))
         .collect();
     let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(72);
     for (line, set_by) in lines {
@@ -132,12 +134,14 @@ fn table(settings: &Settings, all: &[Shown], only_changed: bool) -> String {
 }
 
 /// Each setting with all that is known of it.
-fn explained(all: &[Shown]) -> String {
+fn explained(all: &[ShownSetting]) -> String {
     let mut out = String::new();
     for one in all {
         let setting = one.setting;
-        writeln!(out, "{} = {}  ({})", setting.name(), words(&one.value), one.set_by).expect("a String takes any text");
-        writeln!(out, "    {}: {}", setting.meaning, setting.kind.words()).expect("a String takes any text");
+        writeln!(out, "{} = {}  ({})", setting.setting_name(), words(&one.value), one.set_by)
+            .expect("a String takes any text");
+        writeln!(out, "    {}: {}", setting.meaning, setting.kind.setting_kind_text())
+            .expect("a String takes any text");
         let default = if setting.default.is_empty() { "nothing" } else { setting.default };
         writeln!(out, "    default: {default}").expect("a String takes any text");
         for (section, key) in setting.also {
@@ -153,10 +157,10 @@ fn explained(all: &[Shown]) -> String {
     out
 }
 
-fn json(settings: &Settings, all: &[Shown]) -> String {
-    let one = |one: &Shown| {
+fn json(settings: &Settings, all: &[ShownSetting]) -> String {
+    let one = |one: &ShownSetting| {
         let value = json!({"value": one.value, "from": one.set_by.to_string(), "default": one.setting.default});
-        (one.setting.name(), value)
+        (one.setting.setting_name(), value)
     };
     let file = settings.file.as_ref().map(|file| file.display().to_string());
     let values: serde_json::Map<String, Json> = all.iter().map(one).collect();

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value as Json;
 
-use super::{ExitCode, Failure, print};
+use super::{CliError, ExitCode, print};
 use crate::resource;
 use crate::value::{Value, yaml};
 
@@ -15,14 +15,14 @@ pub(super) struct CrdArgs {
 }
 
 /// Prints the definitions as YAML documents, for `kubectl apply -f -`.
-pub(super) fn run(args: &CrdArgs) -> Result<ExitCode, Failure> {
+pub(super) fn print_crds(args: &CrdArgs) -> Result<ExitCode, CliError> {
     let mut text = String::new();
     let definitions = if args.all { resource::definitions() } else { resource::acting_definitions() };
     for definition in definitions {
         let json: Json = serde_json::to_value(definition).map_err(anyhow::Error::new)?;
         let value: Value = serde_json::from_value(json).map_err(anyhow::Error::new)?;
         text.push_str("---\n");
-        text.push_str(&yaml::emit(&value, &yaml::Style::default()));
+        text.push_str(&yaml::emit(&value, &yaml::YamlStyle::default()));
     }
     print(text)?;
     Ok(ExitCode::Ok)

@@ -3,13 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::value::origin::{Complaint, Origin, Source};
+use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::vault::Keyring;
 use crate::value::yaml::{self, Duplicates};
 use crate::value::{Value, Vars};
 
 /// Reads all `-e` arguments; a later one wins.
-pub(super) fn read(arguments: &[String], keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Complaint> {
+pub(super) fn read_extra_vars(
+    arguments: &[String],
+    keyring: &Keyring,
+    duplicates: &Duplicates,
+) -> Result<Vars, Diagnostic> {
     let mut vars = Vars::new();
     for argument in arguments {
         vars.extend(one(argument, keyring, duplicates)?);
@@ -17,9 +21,9 @@ pub(super) fn read(arguments: &[String], keyring: &Keyring, duplicates: &Duplica
     Ok(vars)
 }
 
-fn one(argument: &str, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Complaint> {
+fn one(argument: &str, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Diagnostic> {
     if let Some(path) = argument.strip_prefix('@') {
-        return match yaml::load(Path::new(path), keyring, duplicates)? {
+        return match yaml::load_yaml(Path::new(path), keyring, duplicates)? {
             Some(node) => node.to_vars(keyring),
             None => Ok(Vars::new()),
         };
@@ -39,16 +43,16 @@ fn one(argument: &str, keyring: &Keyring, duplicates: &Duplicates) -> Result<Var
 }
 
 /// `a=1 b="two words"`: the values are strings, as in Ansible.
-fn pairs(argument: &str, origin: &Origin) -> Result<Vars, Complaint> {
+fn pairs(argument: &str, origin: &Origin) -> Result<Vars, Diagnostic> {
     let words = shlex::split(argument)
-        .ok_or_else(|| Complaint::new("a quote in the extra variables is not closed", Some(origin)))?;
+        .ok_or_else(|| Diagnostic::new("a quote in the extra variables is not closed", Some(origin)))?;
     words
         .iter()
         .map(|word| match word.split_once('=') {
             Some((name, value)) if !name.is_empty() => {
-                Ok((Arc::from(name), crate::value::Template::value(value, Some(origin))))
+                Ok((Arc::from(name), crate::value::Template::template_value(value, Some(origin))))
             }
-            _ => Err(Complaint::new(format!("invalid variable {word:?}: expected KEY=VALUE"), Some(origin))
+            _ => Err(Diagnostic::new(format!("invalid variable {word:?}: expected KEY=VALUE"), Some(origin))
                 .hint("write -e KEY=VALUE, -e '{\"key\": \"value\"}' or -e @FILE")),
         })
         .collect::<Result<Vec<(Arc<str>, Value)>, _>>()
@@ -59,9 +63,9 @@ fn pairs(argument: &str, origin: &Origin) -> Result<Vars, Complaint> {
 mod tests {
     use super::*;
 
-    fn read_all(arguments: &[&str]) -> Result<Vars, Complaint> {
+    fn read_all(arguments: &[&str]) -> Result<Vars, Diagnostic> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        read(&arguments, &Keyring::default(), &Duplicates::default())
+        read_extra_vars(&arguments, &Keyring::default(), &Duplicates::default())
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) enum Access {
 ///
 /// # Errors
 /// It cannot be written, or another user chose where it leads.
-pub(super) fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write_file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     match stream(path) {
         Some(mut stream) => {
             let written = stream.write_all(content).and_then(|()| stream.flush());
@@ -138,7 +138,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         let reading = path.clone();
         let reader = std::thread::spawn(move || std::fs::read(reading).unwrap());
-        write(&path, b"x").unwrap();
+        write_file(&path, b"x").unwrap();
         assert_eq!(reader.join().unwrap(), b"x");
         assert!(std::os::unix::fs::FileTypeExt::is_fifo(&std::fs::metadata(&path).unwrap().file_type()));
     }
@@ -152,12 +152,12 @@ mod tests {
         let [victim, link, pipe] = ["victim", "link", "pipe"].map(|name| directory.path().join(name));
         std::fs::write(&victim, "x").unwrap();
         std::os::unix::fs::symlink(&victim, &link).unwrap();
-        write(&link, b"y").unwrap();
+        write_file(&link, b"y").unwrap();
         assert_eq!((std::fs::read(&victim).unwrap(), link.is_symlink()), (b"y".to_vec(), true));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for path in [&link, &pipe] {
             std::os::unix::fs::lchown(path, Some(65534), None).unwrap();
-            let error = format!("{:#}", write(path, b"z").unwrap_err());
+            let error = format!("{:#}", write_file(path, b"z").unwrap_err());
             assert!(error.contains("another user"), "{error}");
         }
         assert_eq!(std::fs::read(&victim).unwrap(), b"y");

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{ExitCode, Failure, print};
+use super::{CliError, ExitCode, print};
 use crate::resource::TABLE;
 
 #[derive(Debug, Args)]
@@ -18,17 +18,17 @@ pub(super) struct InitArgs {
 
 /// A host as it was given.
 #[derive(Debug, PartialEq, Eq)]
-struct Given<'a> {
+struct InitHost<'a> {
     user: Option<&'a str>,
     address: &'a str,
     port: Option<u16>,
 }
 
 /// Prints a KarmadaDeployment with comments, for a person to go on from.
-pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
-    let hosts: Vec<Given<'_>> = match args.hosts.is_empty() {
+pub(super) fn print_new_deployment(args: &InitArgs) -> Result<ExitCode, CliError> {
+    let hosts: Vec<InitHost<'_>> = match args.hosts.is_empty() {
         true => ["192.0.2.11", "192.0.2.12", "192.0.2.13"]
-            .map(|address| Given { user: Some("root"), address, port: None })
+            .map(|address| InitHost { user: Some("root"), address, port: None })
             .into(),
         false => args.hosts.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
     };
@@ -36,7 +36,7 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Ok)
 }
 
-fn host(text: &str) -> Result<Given<'_>, Failure> {
+fn host(text: &str) -> Result<InitHost<'_>, CliError> {
     let wrong = || anyhow!("invalid host {text:?}: write ADDRESS, USER@ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT");
     let (user, place) = text.rsplit_once('@').map_or((None, text), |(user, place)| (Some(user), place));
     let (address, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -52,10 +52,10 @@ fn host(text: &str) -> Result<Given<'_>, Failure> {
     if !plain(address) || port == Some(0) || !user.is_none_or(plain) {
         return Err(wrong().into());
     }
-    Ok(Given { user, address, port })
+    Ok(InitHost { user, address, port })
 }
 
-fn skeleton(name: &str, hosts: &[Given<'_>], placeholders: bool) -> String {
+fn skeleton(name: &str, hosts: &[InitHost<'_>], placeholders: bool) -> String {
     let names: Vec<String> = (1..=hosts.len()).map(|number| format!("cp-{number}")).collect();
     // An odd number of members, and no more than five: more are slower and hardly safer.
     let members = match hosts.len().min(5) {
@@ -125,7 +125,7 @@ spec:
     )
 }
 
-fn host_line(name: &str, host: &Given<'_>) -> String {
+fn host_line(name: &str, host: &InitHost<'_>) -> String {
     let address = if host.address.contains(':') { format!("\"{}\"", host.address) } else { host.address.to_owned() };
     let mut line = format!("    - {{name: {name}, address: {address}");
     if let Some(port) = host.port {
@@ -147,8 +147,9 @@ mod tests {
 
     fn taken(text: &str) {
         let source = Arc::new(Source::new("karmada.yaml", text));
-        let (resources, _) = resource::of_source(&source, resource::Trust::Own, &resource::Allowed::default())
-            .unwrap_or_else(|told| panic!("{told:?}\n{text}"));
+        let (resources, _) =
+            resource::of_source(&source, resource::Trust::Own, &resource::ForeignResourceLimits::default())
+                .unwrap_or_else(|told| panic!("{told:?}\n{text}"));
         assert_eq!(resources.len(), 1);
     }
 
@@ -156,8 +157,8 @@ mod tests {
     fn what_is_printed_is_a_valid_resource_for_any_number_of_hosts() {
         for number in 1..=7 {
             let addresses: Vec<String> = (1..=number).map(|n| format!("10.0.0.{n}")).collect();
-            let hosts: Vec<Given<'_>> =
-                addresses.iter().map(|address| Given { user: Some("root"), address, port: Some(2222) }).collect();
+            let hosts: Vec<InitHost<'_>> =
+                addresses.iter().map(|address| InitHost { user: Some("root"), address, port: Some(2222) }).collect();
             taken(&skeleton("production", &hosts, false));
         }
     }
@@ -183,8 +184,8 @@ mod tests {
     #[test]
     fn hosts_are_read_as_people_write_them() {
         let given = |text: &'static str| host(text).unwrap();
-        assert_eq!(given("root@10.0.0.1:22"), Given { user: Some("root"), address: "10.0.0.1", port: Some(22) });
-        assert_eq!(given("2001:db8::1"), Given { user: None, address: "2001:db8::1", port: None });
+        assert_eq!(given("root@10.0.0.1:22"), InitHost { user: Some("root"), address: "10.0.0.1", port: Some(22) });
+        assert_eq!(given("2001:db8::1"), InitHost { user: None, address: "2001:db8::1", port: None });
         for wrong in ["", "a b", "root@", "host:port", "host:0", "host:70000", "x: {{ y }}"] {
             assert!(host(wrong).is_err(), "{wrong}");
         }

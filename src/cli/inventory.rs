@@ -10,11 +10,11 @@ use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
 use super::options::{InventorySource, VaultPasswords};
-use super::{ExitCode, Failure, extra_vars, vault};
+use super::{CliError, ExitCode, extra_vars, vault};
 use crate::inventory::{Group, Inventory, VarsFiles, vars_files};
 use crate::launch::options;
 use crate::settings::list;
-use crate::value::{Hidden, Value, Vars, yaml};
+use crate::value::{SecretTexts, Value, Vars, yaml};
 
 /// Variables that every host has from where it stands; they are not shown.
 const POSITION: [&str; 2] = ["inventory_dir", "inventory_file"];
@@ -62,15 +62,15 @@ pub(super) struct InventoryArgs {
 }
 
 /// Prints what was asked for. What was decrypted is hidden: `ansible-inventory` prints it encrypted.
-pub(super) fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
+pub(super) fn print_inventory(args: &InventoryArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;
     let reading = options::reading(&settings)?;
     let inventory = Inventory::load_with(&args.source.inventories(&settings), &keyring, &reading)?;
     inventory.warnings.iter().for_each(|warning| super::warn(warning));
-    let playbook_dir = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
+    let playbook_dir = args.playbook_dir.clone().or_else(|| settings.path_setting(&list::PLAYBOOK_DIR));
     let beside_playbook = playbook_dir.map(|directory| vars_files(&directory, &inventory, &keyring)).transpose()?;
-    reading.duplicates.take().iter().for_each(super::warn_of);
+    reading.duplicates.take_complaints().iter().for_each(super::warn_of);
     let mut hosts = inventory.hosts_of("all");
     if let Some(limit) = &args.source.limit {
         let (within, unmatched) = inventory.select_limit(limit)?;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
         inventory: &inventory,
         beside_playbook: beside_playbook.as_ref(),
         hosts,
-        extra_vars: extra_vars::read(&args.extra_vars, &keyring, &reading.duplicates)?,
+        extra_vars: extra_vars::read_extra_vars(&args.extra_vars, &keyring, &reading.duplicates)?,
         export: args.export || settings.bool(&list::INVENTORY_EXPORT),
     };
     let answer = if args.graph {
@@ -111,7 +111,7 @@ pub(super) fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The answer without what was decrypted.
-fn masked(value: Json, hidden: &Hidden) -> Json {
+fn masked(value: Json, hidden: &SecretTexts) -> Json {
     match value {
         Json::String(text) => hidden.hide(&text).into_owned().into(),
         Json::Number(number) => match hidden.hide(&number.to_string()) {
@@ -218,24 +218,24 @@ impl View<'_> {
         sections.into_iter().map(|(name, section)| (name.to_owned(), Json::Object(section))).collect()
     }
 
-    fn one_host(&self, pattern: &str) -> Result<Json, Failure> {
+    fn one_host(&self, pattern: &str) -> Result<Json, CliError> {
         let (hosts, _) = self.inventory.select(pattern)?;
         match &hosts[..] {
             [host] => Ok(Json::Object(self.host_vars(host))),
             [] => {
                 let near = self.inventory.nearest_name(pattern);
                 let hint = near.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-                Err(Failure::Asked(anyhow!("no such host: {pattern:?}{hint}")))
+                Err(CliError::Asked(anyhow!("no such host: {pattern:?}{hint}")))
             }
-            _ => Err(Failure::Asked(anyhow!("--host takes one host, and {pattern:?} matches {}", hosts.len()))),
+            _ => Err(CliError::Asked(anyhow!("--host takes one host, and {pattern:?} matches {}", hosts.len()))),
         }
     }
 
-    fn graph(&self, group: &str, vars: bool) -> Result<String, Failure> {
+    fn graph(&self, group: &str, vars: bool) -> Result<String, CliError> {
         let Some(group) = self.inventory.groups.get(group) else {
             let hint =
                 self.inventory.nearest_name(group).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-            return Err(Failure::Asked(anyhow!("no such group: {group:?}{hint}")));
+            return Err(CliError::Asked(anyhow!("no such group: {group:?}{hint}")));
         };
         let mut lines = String::new();
         self.branch(group, 0, vars, &mut lines);
@@ -366,7 +366,7 @@ fn python(value: &Json) -> String {
 }
 
 /// JSON with sorted keys, four blanks a level.
-fn pretty(answer: &Json) -> Result<String, Failure> {
+fn pretty(answer: &Json) -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
@@ -387,7 +387,7 @@ fn in_order(value: &Json) -> Json {
     }
 }
 
-fn yaml(answer: &Json) -> Result<String, Failure> {
+fn yaml(answer: &Json) -> Result<String, CliError> {
     let value: Value = serde_json::from_value(answer.clone()).context("cannot write YAML")?;
-    Ok(yaml::emit(&value, &yaml::Style::default()))
+    Ok(yaml::emit(&value, &yaml::YamlStyle::default()))
 }

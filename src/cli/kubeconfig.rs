@@ -6,12 +6,12 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::{ExitCode, Failure, files, note, print};
+use super::{CliError, ExitCode, files, note, print};
 use crate::deployment::members;
 use crate::launch::options;
 use crate::resource::{self, Deployment, Resource};
 
-use crate::value::{Surroundings, Value, read, yaml};
+use crate::value::{ProcessEnvironment, Value, read, yaml};
 
 #[derive(Debug, Args)]
 pub(super) struct KubeconfigArgs {
@@ -27,7 +27,7 @@ pub(super) struct KubeconfigArgs {
 const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("contexts", "context")];
 
 /// Prints or merges.
-pub(super) fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
+pub(super) fn write_kubeconfig(args: &KubeconfigArgs) -> Result<ExitCode, CliError> {
     let deployment = deployment(&args.file)?;
     let path = members::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
     if !path.is_file() {
@@ -51,20 +51,20 @@ pub(super) fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
     if let Some(directory) = own.parent() {
         std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    files::write(&own, emitted(&merged)?.as_bytes())?;
+    files::write_file(&own, emitted(&merged)?.as_bytes())?;
     let name = &deployment.name;
     note(&format!("added the context {name} to {}: kubectl --context {name} get clusters", own.display()));
     Ok(ExitCode::Ok)
 }
 
-fn deployment(file: &Path) -> Result<Deployment, Failure> {
+fn deployment(file: &Path) -> Result<Deployment, CliError> {
     let mut found =
-        resource::load(file, &options::allowed(&super::settings()?)?)?.into_iter().filter_map(
-            |resource| match resource {
+        resource::load_resources(file, &options::allowed(&super::settings()?)?)?.into_iter().filter_map(|resource| {
+            match resource {
                 Resource::KarmadaDeployment(deployment) => Some(deployment),
                 _ => None,
-            },
-        );
+            }
+        });
     match (found.next(), found.next()) {
         (Some(deployment), None) => Ok(deployment),
         (None, _) => Err(anyhow!("{} has no KarmadaDeployment", file.display()).into()),
@@ -75,7 +75,7 @@ fn deployment(file: &Path) -> Result<Deployment, Failure> {
 /// A kubeconfig as JSON. What is wrong with it is said without quoting any of it.
 fn parsed(path: &Path) -> anyhow::Result<Json> {
     let unusable = || anyhow!("{} is not a valid kubeconfig", path.display());
-    let text = read::text(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let documents = yaml::plain_values(&text).map_err(|_| unusable())?;
     let json = match &documents[..] {
         [] => return Ok(json!({})),
@@ -132,12 +132,12 @@ fn merged(mut own: Json, admin: &Json) -> anyhow::Result<Json> {
 
 fn emitted(kubeconfig: &Json) -> anyhow::Result<String> {
     let value: Value = serde_json::from_value(kubeconfig.clone())?;
-    Ok(yaml::emit(&value, &yaml::Style::default()))
+    Ok(yaml::emit(&value, &yaml::YamlStyle::default()))
 }
 
 /// Where kubectl would write: the first file of KUBECONFIG, or else ~/.kube/config. A link is followed.
 fn own_path() -> anyhow::Result<PathBuf> {
-    let around = Surroundings::of_process();
+    let around = ProcessEnvironment::of_process();
     let named = around.variable("KUBECONFIG").unwrap_or_default();
     let named = std::env::split_paths(named).find(|path| !path.as_os_str().is_empty());
     let home = around.home.map(|home| home.join(".kube/config"));

@@ -13,16 +13,16 @@ use tokio::task::JoinHandle;
 use super::interrupt::Interrupts;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::{self, Reporting};
-use super::{ExitCode, Failure, extra_vars, retry, vault};
+use super::{CliError, ExitCode, extra_vars, retry, vault};
 use crate::connection::Fence;
 use crate::deployment::{Outcome, members};
 use crate::engine::{Job, Recap};
 use crate::inventory::Inventory;
-use crate::launch::{Control, Launch, Manner, options};
+use crate::launch::{Control, Launch, RunOptions, options};
 use crate::playbook::Play;
-use crate::report::{self, Form};
+use crate::report::{self, OutputFormat};
 use crate::settings::{Settings, list};
-use crate::value::{Hidden, Value};
+use crate::value::{SecretTexts, Value};
 
 /// What is read before any play is, with what the options of a run say.
 pub(super) fn launch(
@@ -30,10 +30,10 @@ pub(super) fn launch(
     source: &InventorySource,
     vault: &VaultPasswords,
     run: &RunArgs,
-) -> Result<Launch, Failure> {
+) -> Result<Launch, CliError> {
     let keyring = Arc::new(vault::keyring(vault, settings)?);
     let reading = options::reading(settings)?;
-    let extra_vars = Arc::new(extra_vars::read(&run.extra_vars, &keyring, &reading.duplicates)?);
+    let extra_vars = Arc::new(extra_vars::read_extra_vars(&run.extra_vars, &keyring, &reading.duplicates)?);
     let sources = source.inventories(settings);
     let inventory = Inventory::load_with(&sources, &keyring, &reading)?;
     let mut launch = Launch::over(settings, inventory, source.limit.clone(), keyring, extra_vars);
@@ -42,8 +42,8 @@ pub(super) fn launch(
 }
 
 /// What the options say of a run.
-pub(super) fn manner(run: &RunArgs, reporting: &Reporting, settings: &Settings) -> Result<Manner, Failure> {
-    Ok(Manner {
+pub(super) fn manner(run: &RunArgs, reporting: &Reporting, settings: &Settings) -> Result<RunOptions, CliError> {
+    Ok(RunOptions {
         check: run.check,
         diff: run.diff,
         forks: run.forks,
@@ -66,14 +66,14 @@ pub(super) fn check_hosts(
     playbooks: &[Vec<Arc<Play>>],
     source: &InventorySource,
     settings: &Settings,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let has_inventory = !source.inventories(settings).is_empty() || !settings.bool(&list::LOCALHOST_WARNING);
     if !has_inventory && playbooks.iter().flatten().any(needs_inventory) {
         super::warn("no inventory given: using only localhost (-i names an inventory)");
     }
     match &launch.limit {
         // Who is in these groups is not known before the control plane was asked.
-        Some(limit) if !launch.inventory.deployments.is_empty() && members::names(limit) => Ok(()),
+        Some(limit) if !launch.inventory.deployments.is_empty() && members::names_members(limit) => Ok(()),
         Some(limit) => super::check_limit(&launch.inventory, limit),
         None => Ok(()),
     }
@@ -85,11 +85,11 @@ fn needs_inventory(play: &Arc<Play>) -> bool {
 }
 
 /// Says how hosts are reached; asks for the passwords that were asked for, which no report shows.
-pub(super) fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -> Result<(), CliError> {
     connection.refuse_own_login(&job.inventory)?;
     job.defaults = connection.defaults(settings)?;
     for password in job.defaults.password.iter().chain(&job.defaults.become_password) {
-        job.keyring.hidden.add(password.reveal());
+        job.keyring.hidden.add_secret(password.reveal());
     }
     Ok(())
 }
@@ -103,17 +103,18 @@ pub(super) const STACK: usize = 128 << 20;
 pub(super) fn go(
     reporting: &Reporting,
     settings: &Settings,
-    usual: Form,
+    usual: OutputFormat,
     job: Job,
     retry_file: Option<&Path>,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CliError> {
     wait(async || {
-        let telling = Telling::open(reporting, settings, usual, &job.keyring.hidden, job.fence().as_ref())?;
+        let telling =
+            ReportSession::open_report_session(reporting, settings, usual, &job.keyring.hidden, job.fence().as_ref())?;
         let done = match telling.control.run(job).await {
             Ok(None) => Ok(ExitCode::Interrupted),
             Ok(Some(recap)) => {
-                let written = retry_file.map_or(Ok(()), |file| retry::write(file, &recap));
-                written.map(|()| exit_code(&recap)).map_err(Failure::from)
+                let written = retry_file.map_or(Ok(()), |file| retry::write_retry_file(file, &recap));
+                written.map(|()| exit_code(&recap)).map_err(CliError::from)
             }
             Err(error) => Err(error.into()),
         };
@@ -156,44 +157,44 @@ pub(super) fn wait<T>(work: impl AsyncFnOnce() -> T) -> T {
 }
 
 /// Reports that are open, for one run or for several in turn.
-pub(super) struct Telling {
+pub(super) struct ReportSession {
     pub control: Control,
-    teller: JoinHandle<report::Ending>,
+    teller: JoinHandle<report::ReportOutcome>,
     /// Listens until the reports are closed.
     _interrupts: Interrupts,
 }
 
-impl Telling {
+impl ReportSession {
     /// Opens the reports and listens for Ctrl-C. To be called within the runtime.
-    pub(super) fn open(
+    pub(super) fn open_report_session(
         reporting: &Reporting,
         settings: &Settings,
-        usual: Form,
-        hidden: &Hidden,
+        usual: OutputFormat,
+        hidden: &SecretTexts,
         fence: Option<&Fence>,
-    ) -> Result<Telling, Failure> {
-        let reports = reporting.open(hidden, settings, usual, fence)?;
+    ) -> Result<ReportSession, CliError> {
+        let reports = reporting.open_reporting(hidden, settings, usual, fence)?;
         let (events, receiver) = unbounded_channel();
-        let teller = tokio::spawn(reports.tell(receiver));
+        let teller = tokio::spawn(reports.follow_events(receiver));
         let stopping = Arc::new(AtomicBool::new(false));
         let (end, at_once) = watch::channel(false);
         let interrupts = Interrupts::listen(stopping.clone(), end, &events).context("cannot listen for interrupts")?;
-        Ok(Telling { control: Control { events, stopping, at_once }, teller, _interrupts: interrupts })
+        Ok(ReportSession { control: Control { events, stopping, at_once }, teller, _interrupts: interrupts })
     }
 
     /// Closes the reports. What they could not tell makes an exit code of success one of failure.
-    pub(super) async fn end(self, code: ExitCode) -> Result<ExitCode, Failure> {
+    pub(super) async fn close_reports(self, code: ExitCode) -> Result<ExitCode, CliError> {
         drop(self.control);
         let ending = self.teller.await.context("internal error: writing the report panicked")?;
         Ok(reporting::exit_code(&ending, code))
     }
 
     /// Closes the reports after work that ended so; a failure of the work is the one that counts.
-    pub(super) async fn end_with(self, done: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
+    pub(super) async fn end_with(self, done: Result<ExitCode, CliError>) -> Result<ExitCode, CliError> {
         match done {
-            Ok(code) => self.end(code).await,
+            Ok(code) => self.close_reports(code).await,
             Err(failure) => {
-                self.end(ExitCode::Error).await?;
+                self.close_reports(ExitCode::Error).await?;
                 Err(failure)
             }
         }
@@ -202,7 +203,7 @@ impl Telling {
 
 /// What a run's end makes of the program's.
 pub(super) fn exit_code(recap: &Recap) -> ExitCode {
-    Outcome::of(recap).into()
+    Outcome::of_recap(recap).into()
 }
 
 impl From<Outcome> for ExitCode {

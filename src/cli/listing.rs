@@ -3,21 +3,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{ExitCode, Failure};
+use super::{CliError, ExitCode};
 use crate::engine::{self, Job};
 use crate::playbook::{Play, Step, Task};
 use crate::value::Value;
 
 /// What is listed of each play; nothing: the playbooks' names alone.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct What {
+pub(super) struct ListingOptions {
     pub hosts: bool,
     pub tasks: bool,
     pub tags: bool,
 }
 
 /// Lists the plays of the job, which are those of these playbooks.
-pub(super) fn print(playbooks: &[PathBuf], job: &Job, what: What) -> Result<ExitCode, Failure> {
+pub(super) fn print_listing(playbooks: &[PathBuf], job: &Job, what: ListingOptions) -> Result<ExitCode, CliError> {
     let mut text = String::new();
     for (path, plays) in playbooks.iter().zip(&job.playbooks) {
         text.push_str(&format!("\nplaybook: {}\n", path.display()));
@@ -31,7 +31,7 @@ pub(super) fn print(playbooks: &[PathBuf], job: &Job, what: What) -> Result<Exit
     Ok(ExitCode::Ok)
 }
 
-fn of_play(job: &Job, play: &Play, number: usize, what: What) -> Result<String, Failure> {
+fn of_play(job: &Job, play: &Play, number: usize, what: ListingOptions) -> Result<String, CliError> {
     let patterns = patterns(&play.hosts.value);
     let pattern = patterns.join(",");
     let name = play.name.as_ref().map_or_else(|| pattern.clone(), ToString::to_string);

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 
-use super::{Cli, ExitCode, Failure};
+use super::{Cli, CliError, ExitCode};
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
@@ -16,7 +16,7 @@ pub(super) struct ManArgs {
 }
 
 /// Prints the page of the program, or writes all pages.
-pub(super) fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
+pub(super) fn write_man_pages(args: &ManArgs) -> Result<ExitCode, CliError> {
     let mut command = Cli::command();
     command.build();
     match &args.dir {

@@ -37,16 +37,16 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::ExitCode;
-use print::{Wording, print, tell, wording};
+use print::{MessageStyle, print, print_error, wording};
 
 use crate::inventory::Inventory;
 use crate::launch as launched;
-use crate::launch::carried::Carried;
-use crate::report::{self, Form};
+use crate::launch::carried::EmbeddedPlaybooks;
+use crate::report::{self, OutputFormat};
 use crate::settings::Settings;
-use crate::value::Hidden;
-use crate::value::Surroundings;
-use crate::value::origin::Complaint;
+use crate::value::ProcessEnvironment;
+use crate::value::SecretTexts;
+use crate::value::origin::Diagnostic;
 
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, about, max_term_width = 100, arg_required_else_help = true)]
@@ -109,39 +109,39 @@ enum Command {
 
 /// Why a sub-command could not do its work.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CliError {
     /// What a person wrote wrongly: every complaint, with its place.
-    Written(Vec<Complaint>),
+    Written(Vec<Diagnostic>),
     /// What was asked for does not go together, or is not there.
     Asked(anyhow::Error),
     /// Anything else.
     Other(anyhow::Error),
 }
 
-impl Failure {
+impl CliError {
     /// Without what is hidden.
-    fn masked(self, hidden: &Hidden) -> Failure {
+    fn masked(self, hidden: &SecretTexts) -> CliError {
         let mask = |text: String| hidden.hide(&text).into_owned();
         let one = |error: anyhow::Error| match hidden.hide(&format!("{error:#}")) {
             Cow::Borrowed(_) => error,
             Cow::Owned(text) => anyhow::Error::msg(text),
         };
         match self {
-            Failure::Written(complaints) => {
-                let masked = complaints.into_iter().map(|complaint| Complaint {
+            CliError::Written(complaints) => {
+                let masked = complaints.into_iter().map(|complaint| Diagnostic {
                     message: mask(complaint.message),
                     hint: complaint.hint.map(mask),
                     origin: complaint.origin,
                 });
-                Failure::Written(masked.collect())
+                CliError::Written(masked.collect())
             }
-            Failure::Asked(error) => Failure::Asked(one(error)),
-            Failure::Other(error) => Failure::Other(one(error)),
+            CliError::Asked(error) => CliError::Asked(one(error)),
+            CliError::Other(error) => CliError::Other(one(error)),
         }
     }
 }
 
-impl From<launched::Error> for Failure {
+impl From<launched::Error> for CliError {
     fn from(error: launched::Error) -> Self {
         match error {
             launched::Error::Written(complaints) => complaints.into(),
@@ -150,35 +150,36 @@ impl From<launched::Error> for Failure {
     }
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
-        Failure::Other(error)
+        CliError::Other(error)
     }
 }
 
-impl From<Complaint> for Failure {
-    fn from(complaint: Complaint) -> Self {
-        Failure::Written(vec![complaint])
+impl From<Diagnostic> for CliError {
+    fn from(complaint: Diagnostic) -> Self {
+        CliError::Written(vec![complaint])
     }
 }
 
-impl From<Vec<Complaint>> for Failure {
-    fn from(complaints: Vec<Complaint>) -> Self {
-        Failure::Written(complaints)
+impl From<Vec<Diagnostic>> for CliError {
+    fn from(complaints: Vec<Diagnostic>) -> Self {
+        CliError::Written(complaints)
     }
 }
 
 /// Runs the command line; the result is the program's exit code.
 ///
 /// `carried`: the playbooks and roles that the program has in it.
-pub fn run(argv: impl IntoIterator<Item = OsString>, carried: &'static Carried) -> ExitCode {
+pub fn run_command_line(argv: impl IntoIterator<Item = OsString>, carried: &'static EmbeddedPlaybooks) -> ExitCode {
     let argv: Vec<OsString> = argv.into_iter().collect();
-    launch::with_runtime(|| carried::with(carried, || dispatch(argv))).unwrap_or_else(|error| say(&error.into()))
+    launch::with_runtime(|| carried::with_embedded(carried, || dispatch(argv)))
+        .unwrap_or_else(|error| say(&error.into()))
 }
 
 fn dispatch(argv: Vec<OsString>) -> ExitCode {
     if let Some((tool, argv)) = ansible::called(&argv) {
-        return ansible::run(tool, argv);
+        return ansible::run_ansible_tool(tool, argv);
     }
     let parsed = Cli::command().try_get_matches_from(argv).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;
@@ -194,39 +195,39 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Plan(args) => deployment::plan::run(&args),
-        Command::Apply(args) => deployment::apply::run(&args),
-        Command::Status(args) => deployment::status::run(&args),
+        Command::Plan(args) => deployment::plan::run_plan(&args),
+        Command::Apply(args) => deployment::apply::run_apply(&args),
+        Command::Status(args) => deployment::status::run_status(&args),
         Command::Upgrade(args) => deployment::operation::upgrade(&args),
         Command::Rollback(args) => deployment::operation::rollback(&args),
         Command::Certificates(args) => deployment::operation::certificates(&args),
         Command::RemoveHost(args) => deployment::operation::remove_host(&args),
-        Command::Etcd(args) => deployment::etcd::run(&args),
-        Command::Destroy(args) => deployment::destroy::run(&args),
+        Command::Etcd(args) => deployment::etcd::run_etcd_command(&args),
+        Command::Destroy(args) => deployment::destroy::run_destroy(&args),
         Command::Playbook(args) => {
-            settings().and_then(|settings| playbook::run(&args, &settings, |_, _, _| Form::Human))
+            settings().and_then(|settings| playbook::run_playbooks(&args, &settings, |_, _, _| OutputFormat::Human))
         }
-        Command::Run(args) => settings().and_then(|settings| run::run(&args, &settings, run::form(&args))),
-        Command::Inventory(args) => inventory::run(&args),
-        Command::Doc(args) => doc::run(&args),
-        Command::Bundle(args) => bundle::run(&args),
-        Command::Vault(args) => vault::run(&args),
-        Command::Playbooks(args) => playbooks::run(&args),
-        Command::Lint(args) => lint::run(&args),
-        Command::Schema(args) => schema::run(&args),
-        Command::Init(args) => init::run(&args),
-        Command::Kubeconfig(args) => kubeconfig::run(&args),
-        Command::Crd(args) => crd::run(&args),
-        Command::Completion(args) => completion::run(&args),
-        Command::Man(args) => man::run(&args),
-        Command::Config(args) => config::run(&args, matches.subcommand_matches("config")),
+        Command::Run(args) => settings().and_then(|settings| run::run_ad_hoc(&args, &settings, run::form(&args))),
+        Command::Inventory(args) => inventory::print_inventory(&args),
+        Command::Doc(args) => doc::print_doc(&args),
+        Command::Bundle(args) => bundle::run_bundle_command(&args),
+        Command::Vault(args) => vault::run_vault_command(&args),
+        Command::Playbooks(args) => playbooks::write_playbooks(&args),
+        Command::Lint(args) => lint::run_lint(&args),
+        Command::Schema(args) => schema::print_schema(&args),
+        Command::Init(args) => init::print_new_deployment(&args),
+        Command::Kubeconfig(args) => kubeconfig::write_kubeconfig(&args),
+        Command::Crd(args) => crd::print_crds(&args),
+        Command::Completion(args) => completion::print_completion(&args),
+        Command::Man(args) => man::write_man_pages(&args),
+        Command::Config(args) => config::print_config(&args, matches.subcommand_matches("config")),
     };
     result.unwrap_or_else(|failure| say(&failure))
 }
 
 /// Where the person is, which everything relative is relative to.
-fn working_directory() -> Result<std::path::PathBuf, Failure> {
-    let directory = Surroundings::of_process().directory;
+fn working_directory() -> Result<std::path::PathBuf, CliError> {
+    let directory = ProcessEnvironment::of_process().directory;
     match directory.as_os_str().is_empty() {
         true => Err(anyhow::anyhow!("the working directory does not exist any more").into()),
         false => Ok(directory),
@@ -234,30 +235,30 @@ fn working_directory() -> Result<std::path::PathBuf, Failure> {
 }
 
 /// Reads the settings; warns of what is odd about them.
-fn settings() -> Result<Settings, Failure> {
-    let settings = Settings::load(&Surroundings::of_process())?;
+fn settings() -> Result<Settings, CliError> {
+    let settings = Settings::load(&ProcessEnvironment::of_process())?;
     settings.warnings.iter().for_each(warn_of);
     Ok(settings)
 }
 
 /// Prints what a person should do now.
 fn note(message: &str) {
-    tell(message);
+    print_error(message);
 }
 
 /// Prints what a person should know although the work goes on.
 fn warn(message: &str) {
     match wording() {
-        Wording::Own => tell(&format!("warning: {message}")),
-        Wording::Ansible => tell(&format!("[WARNING]: {message}")),
+        MessageStyle::Own => print_error(&format!("warning: {message}")),
+        MessageStyle::Ansible => print_error(&format!("[WARNING]: {message}")),
     }
 }
 
 /// The same, with the place that it is about.
-fn warn_of(complaint: &Complaint) {
+fn warn_of(complaint: &Diagnostic) {
     match wording() {
-        Wording::Own => tell(&report::complaint::render_as("warning", complaint)),
-        Wording::Ansible => tell(&format!("[WARNING]: {}", report::ansible::complaint(complaint))),
+        MessageStyle::Own => print_error(&report::complaint::render_as("warning", complaint)),
+        MessageStyle::Ansible => print_error(&format!("[WARNING]: {}", report::ansible::complaint(complaint))),
     }
 }
 
@@ -270,7 +271,7 @@ fn warn_unmatched(inventory: &Inventory, names: &[String]) {
 }
 
 /// Refuses a limit that leaves no host, so that a slip in a name is not taken for success; warns of names without hosts.
-fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), Failure> {
+fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), CliError> {
     let (hosts, unmatched) = inventory.select_limit(limit)?;
     warn_unmatched(inventory, &unmatched);
     if hosts.is_empty() {
@@ -280,28 +281,28 @@ fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), Failure> {
 }
 
 /// Prints a failure with its causes and hints.
-fn say(failure: &Failure) -> ExitCode {
+fn say(failure: &CliError) -> ExitCode {
     match failure {
-        Failure::Written(complaints) => {
+        CliError::Written(complaints) => {
             match wording() {
-                Wording::Own => {
-                    let words: Vec<String> = complaints.iter().map(report::complaint::render).collect();
-                    tell(&words.join("\n\n"));
+                MessageStyle::Own => {
+                    let words: Vec<String> = complaints.iter().map(report::complaint::render_diagnostic).collect();
+                    print_error(&words.join("\n\n"));
                 }
-                Wording::Ansible => complaints
+                MessageStyle::Ansible => complaints
                     .iter()
-                    .for_each(|complaint| tell(&format!("[ERROR]: {}", report::ansible::complaint(complaint)))),
+                    .for_each(|complaint| print_error(&format!("[ERROR]: {}", report::ansible::complaint(complaint)))),
             }
             ExitCode::Parse
         }
-        Failure::Asked(error) | Failure::Other(error) => match wording() {
-            Wording::Own => {
-                tell(&format!("error: {error:#}"));
+        CliError::Asked(error) | CliError::Other(error) => match wording() {
+            MessageStyle::Own => {
+                print_error(&format!("error: {error:#}"));
                 ExitCode::Error
             }
-            Wording::Ansible => {
-                tell(&format!("[ERROR]: {error:#}"));
-                if matches!(failure, Failure::Asked(_)) { ExitCode::Options } else { ExitCode::Error }
+            MessageStyle::Ansible => {
+                print_error(&format!("[ERROR]: {error:#}"));
+                if matches!(failure, CliError::Asked(_)) { ExitCode::Options } else { ExitCode::Error }
             }
         },
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
-use super::{Failure, ask, vault};
+use super::{CliError, ask, vault};
 use crate::connection::HostKeys;
 use crate::deployment;
 use crate::engine::Defaults;
@@ -34,7 +34,7 @@ impl InventorySource {
         }
         let by_default = settings.given(&list::INVENTORY).is_none();
         let there = |path: &String| !by_default || std::path::Path::new(path).exists();
-        settings.list(&list::INVENTORY).into_iter().filter(there).collect()
+        settings.list_setting(&list::INVENTORY).into_iter().filter(there).collect()
     }
 }
 
@@ -158,29 +158,29 @@ enum HostKeyPolicy {
 
 impl ConnectionArgs {
     /// The options of the engine; asks for the passwords that were asked for.
-    pub(super) fn defaults(&self, settings: &Settings) -> Result<Defaults, Failure> {
+    pub(super) fn defaults(&self, settings: &Settings) -> Result<Defaults, CliError> {
         let given = |setting| settings.given(setting).map(|found| found.value.to_string());
         let password = self.password(settings)?;
         Ok(Defaults {
-            user: self.user.clone().or_else(|| settings.text(&list::REMOTE_USER)),
+            user: self.user.clone().or_else(|| settings.text_setting(&list::REMOTE_USER)),
             port: settings.given(&list::REMOTE_PORT).and_then(|port| port.value.as_i64()?.try_into().ok()),
             connection: self.connection.clone().or_else(|| given(&list::TRANSPORT)),
-            private_key_file: self.private_key.clone().or_else(|| settings.path(&list::PRIVATE_KEY_FILE)),
-            private_key_passphrase: settings.secret(&list::PRIVATE_KEY_PASSPHRASE),
+            private_key_file: self.private_key.clone().or_else(|| settings.path_setting(&list::PRIVATE_KEY_FILE)),
+            private_key_passphrase: settings.secret_setting(&list::PRIVATE_KEY_PASSPHRASE),
             connect_timeout: self
                 .timeout
-                .or_else(|| settings.given(&list::TIMEOUT).map(|_| settings.number(&list::TIMEOUT)))
+                .or_else(|| settings.given(&list::TIMEOUT).map(|_| settings.number_setting(&list::TIMEOUT)))
                 .map(Duration::from_secs),
             host_keys: self.host_keys(settings),
-            retries: settings.number(&list::SSH_RETRIES).try_into().unwrap_or(u32::MAX),
+            retries: settings.number_setting(&list::SSH_RETRIES).try_into().unwrap_or(u32::MAX),
             r#become: self.r#become || settings.bool(&list::BECOME),
             become_user: self.become_user.clone().or_else(|| given(&list::BECOME_USER)),
             become_method: self.become_method.clone().or_else(|| given(&list::BECOME_METHOD)),
-            become_exe: settings.text(&list::BECOME_EXE),
-            become_flags: settings.text(&list::BECOME_FLAGS),
+            become_exe: settings.text_setting(&list::BECOME_EXE),
+            become_flags: settings.text_setting(&list::BECOME_FLAGS),
             become_password: self.become_password(settings, password.as_ref())?,
             password,
-            ssh_args: settings.text(&list::SSH_ARGS).unwrap_or_default(),
+            ssh_args: settings.text_setting(&list::SSH_ARGS).unwrap_or_default(),
             ssh_common_args: self.ssh_common_args.clone().or_else(|| given(&list::SSH_COMMON_ARGS)).unwrap_or_default(),
             ssh_extra_args: self.ssh_extra_args.clone().or_else(|| given(&list::SSH_EXTRA_ARGS)).unwrap_or_default(),
             ssh_config: None,
@@ -201,33 +201,33 @@ impl ConnectionArgs {
     }
 
     /// Refuses such an option for the inventory of a resource from an API.
-    pub(super) fn refuse_own_login(&self, inventory: &Inventory) -> Result<(), Failure> {
+    pub(super) fn refuse_own_login(&self, inventory: &Inventory) -> Result<(), CliError> {
         Ok(deployment::refuse_own_login(self.own_login(), inventory)?)
     }
 
     /// The login password: asked for, or read from a file.
-    fn password(&self, settings: &Settings) -> Result<Option<Secret>, Failure> {
+    fn password(&self, settings: &Settings) -> Result<Option<Secret>, CliError> {
         let file = self.connection_password_file.clone();
-        let setting = || settings.path(&list::CONNECTION_PASSWORD_FILE);
+        let setting = || settings.path_setting(&list::CONNECTION_PASSWORD_FILE);
         match file.or_else(|| setting().filter(|_| !self.ask_pass)) {
             Some(file) => Ok(Some(vault::password_of(&file, "connection")?)),
-            None if self.ask_pass || settings.bool(&list::ASK_PASS) => Ok(Some(ask::secret("SSH password: ")?)),
+            None if self.ask_pass || settings.bool(&list::ASK_PASS) => Ok(Some(ask::ask_secret("SSH password: ")?)),
             None => Ok(None),
         }
     }
 
     /// The become password: asked for, read from a file, or set.
-    fn become_password(&self, settings: &Settings, login: Option<&Secret>) -> Result<Option<Secret>, Failure> {
+    fn become_password(&self, settings: &Settings, login: Option<&Secret>) -> Result<Option<Secret>, CliError> {
         let file = self.become_password_file.clone();
-        let setting = || settings.path(&list::BECOME_PASSWORD_FILE);
+        let setting = || settings.path_setting(&list::BECOME_PASSWORD_FILE);
         match file.or_else(|| setting().filter(|_| !self.ask_become_pass)) {
             Some(file) => Ok(Some(vault::password_of(&file, "become")?)),
             None if self.ask_become_pass || settings.bool(&list::BECOME_ASK_PASS) => {
-                let typed = ask::secret("BECOME password[defaults to SSH password]: ")?;
+                let typed = ask::ask_secret("BECOME password[defaults to SSH password]: ")?;
                 // Nothing typed: the login password, as with ansible-playbook.
                 Ok(Some(typed).filter(|typed| !typed.reveal().is_empty()).or_else(|| login.cloned()))
             }
-            None => Ok(settings.secret(&list::BECOME_PASSWORD)),
+            None => Ok(settings.secret_setting(&list::BECOME_PASSWORD)),
         }
     }
 

@@ -11,12 +11,12 @@ use super::deployment::plan_text;
 use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, ask, carried, listing, retry};
+use super::{CliError, ExitCode, ask, carried, listing, retry};
 use crate::deployment::members;
 use crate::engine::{Job, Tags};
 use crate::launch::{Launch, options};
 use crate::playbook::{Encrypt, Play, Prompt};
-use crate::report::Form;
+use crate::report::OutputFormat;
 use crate::settings::{Settings, list};
 use crate::template::{self, Hashing};
 use crate::value::{Value, Vars};
@@ -78,11 +78,11 @@ pub(super) struct PlaybookArgs {
 }
 
 /// Loads, checks and runs. `usual`: how the run is reported unless `--output` says otherwise.
-pub(super) fn run(
+pub(super) fn run_playbooks(
     args: &PlaybookArgs,
     settings: &Settings,
-    usual: fn(&PlaybookArgs, &Settings, &Job) -> Form,
-) -> Result<ExitCode, Failure> {
+    usual: fn(&PlaybookArgs, &Settings, &Job) -> OutputFormat,
+) -> Result<ExitCode, CliError> {
     let launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
     let hidden = launch.keyring.hidden.clone();
     launched(launch, args, settings, usual).map_err(|failure| failure.masked(&hidden))
@@ -92,8 +92,8 @@ fn launched(
     mut launch: Launch,
     args: &PlaybookArgs,
     settings: &Settings,
-    usual: fn(&PlaybookArgs, &Settings, &Job) -> Form,
-) -> Result<ExitCode, Failure> {
+    usual: fn(&PlaybookArgs, &Settings, &Job) -> OutputFormat,
+) -> Result<ExitCode, CliError> {
     launch.loader.hooks = options::hooks(settings);
     launch.loader.play_defaults.force_handlers |= args.force_handlers;
     if !args.roles_path.is_empty() {
@@ -103,21 +103,24 @@ fn launched(
     let mut playbooks: Vec<Vec<Arc<Play>>> = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {
-        match launch.loader.playbook(&carried::playbook(path, &settings.surroundings).map_err(anyhow::Error::new)?) {
+        match launch
+            .loader
+            .load_playbook(&carried::embedded_playbook(path, &settings.surroundings).map_err(anyhow::Error::new)?)
+        {
             Ok(plays) => playbooks.push(plays.into_iter().map(Arc::new).collect()),
             Err(more) => complaints.extend(more),
         }
     }
     launch::warn(&launch);
     if !complaints.is_empty() {
-        return Err(Failure::Written(complaints));
+        return Err(CliError::Written(complaints));
     }
     launch::check_hosts(&launch, &playbooks, &args.source, settings)?;
     let manner = launch::manner(&args.run, &args.reporting, settings)?;
     let mut job = launch.job(playbooks, tags(args, settings), &manner, settings)?;
     if args.syntax_check || args.list_hosts || args.list_tasks || args.list_tags {
-        let what = listing::What { hosts: args.list_hosts, tasks: args.list_tasks, tags: args.list_tags };
-        return listing::print(&args.playbooks, &job, what);
+        let what = listing::ListingOptions { hosts: args.list_hosts, tasks: args.list_tasks, tags: args.list_tags };
+        return listing::print_listing(&args.playbooks, &job, what);
     }
     job.options.start_at_task = args.start_at_task.clone();
     if args.step && !std::io::stdin().is_terminal() {
@@ -133,14 +136,14 @@ fn launched(
         find_members(&mut job, args.max_removals)?;
     }
     job.prompted = prompted(&job)?;
-    let retry_file = retry::place(args.retry_file.as_deref(), args.playbooks.first(), settings);
+    let retry_file = retry::retry_file_path(args.retry_file.as_deref(), args.playbooks.first(), settings);
     let usual = usual(args, settings, &job);
     launch::go(&args.reporting, settings, usual, job, retry_file.as_deref())
 }
 
 /// Asks the control plane for its members; refuses to remove more of them than `most`.
-fn find_members(job: &mut Job, most: usize) -> Result<(), Failure> {
-    let warning = launch::wait(async || members::look(job).await.map_err(Failure::from))?;
+fn find_members(job: &mut Job, most: usize) -> Result<(), CliError> {
+    let warning = launch::wait(async || members::find_members(job).await.map_err(CliError::from))?;
     warning.iter().for_each(|warning| super::warn(warning));
     match members::too_many(&job.inventory, most) {
         None => Ok(()),
@@ -155,12 +158,13 @@ fn find_members(job: &mut Job, most: usize) -> Result<(), Failure> {
 }
 
 fn tags(args: &PlaybookArgs, settings: &Settings) -> Tags {
-    let or = |given: &Vec<String>, setting| if given.is_empty() { settings.list(setting) } else { given.clone() };
+    let or =
+        |given: &Vec<String>, setting| if given.is_empty() { settings.list_setting(setting) } else { given.clone() };
     Tags { only: or(&args.tags, &list::TAGS_RUN), skip: or(&args.skip_tags, &list::TAGS_SKIP) }
 }
 
 /// Answers to `vars_prompt`; what `-e` says is not asked.
-fn prompted(job: &Job) -> Result<Vars, Failure> {
+fn prompted(job: &Job) -> Result<Vars, CliError> {
     let mut answers = Vars::new();
     for play in job.playbooks.iter().flatten() {
         for prompt in &play.vars_prompt {
@@ -168,7 +172,7 @@ fn prompted(job: &Job) -> Result<Vars, Failure> {
             if !job.extra_vars.contains_key(name) && !answers.contains_key(name) {
                 let answer = answer(prompt)?;
                 if prompt.private {
-                    job.keyring.hidden.add(&answer.to_string());
+                    job.keyring.hidden.add_secret(&answer.to_string());
                 }
                 answers.insert(name.into(), kept(prompt, answer)?);
             }
@@ -178,21 +182,21 @@ fn prompted(job: &Job) -> Result<Vars, Failure> {
 }
 
 /// An answer as the play sees it.
-fn kept(prompt: &Prompt, answer: Value) -> Result<Value, Failure> {
+fn kept(prompt: &Prompt, answer: Value) -> Result<Value, CliError> {
     let Some(Encrypt { scheme, salt, salt_size }) = &prompt.encrypt else { return Ok(answer) };
     let hashing = Hashing { scheme, salt: salt.clone(), salt_size: *salt_size, ..Hashing::default() };
     let hash = template::crypt(&answer.to_string(), &hashing);
     hash.map(Value::from).map_err(|error| anyhow::anyhow!("{}: {error}", prompt.name).into())
 }
 
-fn answer(prompt: &Prompt) -> Result<Value, Failure> {
+fn answer(prompt: &Prompt) -> Result<Value, CliError> {
     let words = prompt.prompt.clone().unwrap_or_else(|| prompt.name.clone());
     let words = match &prompt.default {
         Some(default) => format!("{words} [{default}]: "),
         None => format!("{words}: "),
     };
     let once = || -> anyhow::Result<String> {
-        if prompt.private { Ok(ask::secret(&words)?.reveal().to_string()) } else { ask::line(&words) }
+        if prompt.private { Ok(ask::ask_secret(&words)?.reveal().to_string()) } else { ask::ask_line(&words) }
     };
     loop {
         let text = once()?;

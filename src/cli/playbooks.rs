@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 
-use super::{ExitCode, Failure, carried, note};
+use super::{CliError, ExitCode, carried, note};
 
 #[derive(Debug, Args)]
 pub(crate) struct PlaybooksArgs {
@@ -24,7 +24,7 @@ enum PlaybooksCommand {
 }
 
 /// Runs the sub-command.
-pub(crate) fn run(args: &PlaybooksArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn write_playbooks(args: &PlaybooksArgs) -> Result<ExitCode, CliError> {
     let PlaybooksCommand::Export { directory } = &args.command;
     let carried = carried::get().ok_or_else(|| anyhow!("this program carries no playbooks"))?;
     let export = || -> std::io::Result<()> {

@@ -21,7 +21,7 @@ pub(super) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
 
 /// How this program speaks of itself and its errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wording {
+pub(super) enum MessageStyle {
     Own,
     /// `[WARNING]: …`, `[ERROR]: …`
     Ansible,
@@ -29,11 +29,11 @@ pub(super) enum Wording {
 
 thread_local! {
     /// Of the command line that this thread runs.
-    static WORDING: Cell<Wording> = const { Cell::new(Wording::Own) };
+    static WORDING: Cell<MessageStyle> = const { Cell::new(MessageStyle::Own) };
 }
 
 /// Runs a command line that speaks so. Another one, on another thread of the process, keeps its own wording.
-pub(super) fn speaking<T>(wording: Wording, command_line: impl FnOnce() -> T) -> T {
+pub(super) fn speaking<T>(wording: MessageStyle, command_line: impl FnOnce() -> T) -> T {
     let outer = WORDING.replace(wording);
     let done = command_line();
     WORDING.set(outer);
@@ -41,12 +41,12 @@ pub(super) fn speaking<T>(wording: Wording, command_line: impl FnOnce() -> T) ->
 }
 
 /// The wording of this command line.
-pub(super) fn wording() -> Wording {
+pub(super) fn wording() -> MessageStyle {
     WORDING.get()
 }
 
 /// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.
-pub(super) fn tell(line: &str) {
+pub(super) fn print_error(line: &str) {
     #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
     let _ = writeln!(io::stderr(), "{}", harmless(line));
 }
@@ -57,11 +57,11 @@ mod tests {
 
     #[test]
     fn each_command_line_has_a_wording_of_its_own() {
-        let other = speaking(Wording::Ansible, || {
+        let other = speaking(MessageStyle::Ansible, || {
             let other = std::thread::spawn(wording).join().unwrap();
-            assert_eq!(wording(), Wording::Ansible);
+            assert_eq!(wording(), MessageStyle::Ansible);
             other
         });
-        assert_eq!([wording(), other], [Wording::Own, Wording::Own]);
+        assert_eq!([wording(), other], [MessageStyle::Own, MessageStyle::Own]);
     }
 }

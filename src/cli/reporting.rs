@@ -9,21 +9,21 @@ use anyhow::Context;
 use clap::{ArgAction, Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use super::{ExitCode, Failure};
+use super::{CliError, ExitCode};
 use crate::connection::Fence;
 use crate::report::log::LogFile;
-use crate::report::{self, Colour, Ending, Form, Reports, otlp};
+use crate::report::{self, Colour, OutputFormat, ReportOutcome, Reports, otlp};
 use crate::settings::{Settings, list};
-use crate::value::Hidden;
+use crate::value::SecretTexts;
 
 #[derive(Debug, Args)]
 pub(super) struct Reporting {
     /// Reports of the run: human, json, json=FILE, junit=FILE; may be given several times
     #[arg(long = "output", value_name = "FORM", value_parser = form, value_delimiter = ',')]
-    outputs: Vec<Form>,
+    outputs: Vec<OutputFormat>,
     /// Colours: auto means on a terminal, unless NO_COLOR is set
     #[arg(long, alias = "colour", value_enum, value_name = "WHEN")]
-    color: Option<When>,
+    color: Option<ColourWhen>,
     /// Print at the end how long tasks, roles and hosts took
     #[arg(long)]
     profile: bool,
@@ -39,18 +39,18 @@ pub(super) struct Reporting {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum When {
+enum ColourWhen {
     Auto,
     Always,
     Never,
 }
 
-fn form(text: &str) -> Result<Form, String> {
+fn form(text: &str) -> Result<OutputFormat, String> {
     match text.split_once('=') {
-        None if text == "human" => Ok(Form::Human),
-        None if text == "json" => Ok(Form::Json(None)),
-        Some(("json", file)) if !file.is_empty() => Ok(Form::Json(Some(file.into()))),
-        Some(("junit", file)) if !file.is_empty() => Ok(Form::Junit(file.into())),
+        None if text == "human" => Ok(OutputFormat::Human),
+        None if text == "json" => Ok(OutputFormat::Json(None)),
+        Some(("json", file)) if !file.is_empty() => Ok(OutputFormat::Json(Some(file.into()))),
+        Some(("junit", file)) if !file.is_empty() => Ok(OutputFormat::Junit(file.into())),
         None | Some(("junit", _)) if text.starts_with("junit") => Err("junit needs a file: junit=FILE".to_string()),
         _ => Err("expected human, json, json=FILE or junit=FILE".to_string()),
     }
@@ -60,36 +60,37 @@ impl Reporting {
     /// Opens the reports, and our own log. To be called within the runtime, before anything is reported; `hidden` is what
     /// none of them may show, `usual` what goes to standard output when `--output` does not say, `fence` what an offline
     /// run keeps to.
-    pub(super) fn open(
+    pub(super) fn open_reporting(
         &self,
-        hidden: &Hidden,
+        hidden: &SecretTexts,
         settings: &Settings,
-        usual: Form,
+        usual: OutputFormat,
         fence: Option<&Fence>,
-    ) -> Result<Reports, Failure> {
-        if self.outputs.contains(&Form::Human) && self.outputs.contains(&Form::Json(None)) {
+    ) -> Result<Reports, CliError> {
+        if self.outputs.contains(&OutputFormat::Human) && self.outputs.contains(&OutputFormat::Json(None)) {
             return Err(anyhow::anyhow!(
                 "only one of human and json can use standard output; json=FILE writes to a file"
             )
             .into());
         }
-        let log = self.log_file.clone().or_else(|| settings.path(&list::LOG_PATH));
-        let log = log.as_deref().map(LogFile::open).transpose().map_err(anyhow::Error::new)?;
+        let log = self.log_file.clone().or_else(|| settings.path_setting(&list::LOG_PATH));
+        let log = log.as_deref().map(LogFile::open_log).transpose().map_err(anyhow::Error::new)?;
         let verbosity = self.verbosity(settings);
         trace(verbosity, hidden.clone(), log.clone());
-        let otlp = otlp::Settings::read(self.otlp.clone().or_else(|| settings.text(&list::OTLP)).as_deref(), |name| {
-            settings.surroundings.variables.get(name).cloned()
-        })
+        let otlp = otlp::OtlpSettings::from_option(
+            self.otlp.clone().or_else(|| settings.text_setting(&list::OTLP)).as_deref(),
+            |name| settings.surroundings.variables.get(name).cloned(),
+        )
         .map_err(anyhow::Error::msg)?;
         if let Some((otlp, fence)) = otlp.as_ref().zip(fence) {
             fence.may_reach(&otlp.url.host).context("cannot send traces")?;
         }
-        let settings = report::Settings {
+        let settings = report::ReportSettings {
             forms: self.outputs.clone(),
             usual,
             verbosity,
             colour: self.colour(settings),
-            shows: report::Shows {
+            shows: report::DisplayOptions {
                 ok: settings.bool(&list::DISPLAY_OK_HOSTS),
                 skipped: settings.bool(&list::DISPLAY_SKIPPED_HOSTS),
                 stats: settings.bool(&list::SHOW_CUSTOM_STATS),
@@ -101,19 +102,19 @@ impl Reporting {
             hidden: hidden.clone(),
             surroundings: settings.surroundings.clone(),
         };
-        Ok(report::open(settings).map_err(anyhow::Error::new)?)
+        Ok(report::open_reports(settings).map_err(anyhow::Error::new)?)
     }
 
     /// How many `-v` there are, or as many as the settings say.
     pub(super) fn verbosity(&self, settings: &Settings) -> u8 {
-        self.verbose.max(settings.number(&list::VERBOSITY).try_into().unwrap_or(u8::MAX))
+        self.verbose.max(settings.number_setting(&list::VERBOSITY).try_into().unwrap_or(u8::MAX))
     }
 
     fn colour(&self, settings: &Settings) -> Colour {
         match self.color {
-            Some(When::Always) => Colour::Always,
-            Some(When::Never) => Colour::Never,
-            Some(When::Auto) => Colour::Auto,
+            Some(ColourWhen::Always) => Colour::Always,
+            Some(ColourWhen::Never) => Colour::Never,
+            Some(ColourWhen::Auto) => Colour::Auto,
             None if settings.bool(&list::FORCE_COLOR) => Colour::Always,
             None if settings.bool(&list::NOCOLOR) => Colour::Never,
             None => Colour::Auto,
@@ -122,22 +123,22 @@ impl Reporting {
 }
 
 /// Says what the reports could not; a run that was not told wholly does not exit as if all were well.
-pub(super) fn exit_code(ending: &Ending, code: ExitCode) -> ExitCode {
+pub(super) fn exit_code(ending: &ReportOutcome, code: ExitCode) -> ExitCode {
     ending.warnings.iter().for_each(|warning| super::warn(warning));
-    ending.failures.iter().for_each(|failure| super::tell(&format!("error: {failure}")));
+    ending.failures.iter().for_each(|failure| super::print_error(&format!("error: {failure}")));
     if code == ExitCode::Ok && !ending.failures.is_empty() { ExitCode::Error } else { code }
 }
 
 /// From `-vvv` on, our own log goes to standard error and the log file; `WINDLASS_LOG` says which parts.
-fn trace(verbosity: u8, hidden: Hidden, log: Option<LogFile>) {
+fn trace(verbosity: u8, hidden: SecretTexts, log: Option<LogFile>) {
     let default = match verbosity {
         0..=2 => "off",
         3 => "windlass=debug",
         _ => "windlass=trace,russh=debug",
     };
     let filter = EnvFilter::try_from_env("WINDLASS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    std::panic::set_hook(Box::new(tells_panics(Veiled { hidden: hidden.clone(), log: log.clone() })));
-    let writer = move || Veiled { hidden: hidden.clone(), log: log.clone() };
+    std::panic::set_hook(Box::new(tells_panics(RedactingWriter { hidden: hidden.clone(), log: log.clone() })));
+    let writer = move || RedactingWriter { hidden: hidden.clone(), log: log.clone() };
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer);
     #[expect(
         clippy::let_underscore_must_use,
@@ -160,12 +161,12 @@ fn tells_panics(to: impl Write + Clone + Send + Sync + 'static) -> impl Fn(&Pani
 
 /// Standard error and the log file, without what is hidden. Takes whole lines.
 #[derive(Clone)]
-struct Veiled {
-    hidden: Hidden,
+struct RedactingWriter {
+    hidden: SecretTexts,
     log: Option<LogFile>,
 }
 
-impl Write for Veiled {
+impl Write for RedactingWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
         let line = self.hidden.hide(&line);
@@ -188,10 +189,13 @@ mod tests {
     fn a_panic_tells_no_secret() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("log");
-        let hidden = Hidden::default();
-        hidden.add("tops3cret");
+        let hidden = SecretTexts::default();
+        hidden.add_secret("tops3cret");
         let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(tells_panics(Veiled { hidden, log: Some(LogFile::open(&path).unwrap()) })));
+        std::panic::set_hook(Box::new(tells_panics(RedactingWriter {
+            hidden,
+            log: Some(LogFile::open_log(&path).unwrap()),
+        })));
         let panicked = std::panic::catch_unwind(|| panic!("no {:?}", "tops3cret"));
         std::panic::set_hook(usual);
         assert!(panicked.is_err());

@@ -8,11 +8,11 @@ use clap::Args;
 use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure};
+use super::{CliError, ExitCode};
 use crate::engine::Tags;
 use crate::launch::Launch;
 use crate::playbook::ad_hoc::AdHoc;
-use crate::report::{AdHocStyle, Form};
+use crate::report::{AdHocStyle, OutputFormat};
 use crate::settings::{Settings, list};
 
 #[derive(Debug, Args)]
@@ -60,25 +60,25 @@ pub(super) struct AdHocArgs {
 }
 
 /// How `windlass run` tells its results.
-pub(super) fn form(args: &AdHocArgs) -> Form {
-    Form::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() })
+pub(super) fn form(args: &AdHocArgs) -> OutputFormat {
+    OutputFormat::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() })
 }
 
 /// Loads, checks and runs the task; its results are reported in this form.
-pub(super) fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
+pub(super) fn run_ad_hoc(args: &AdHocArgs, settings: &Settings, form: OutputFormat) -> Result<ExitCode, CliError> {
     let launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
     let hidden = launch.keyring.hidden.clone();
     launched(launch, args, settings, form).map_err(|failure| failure.masked(&hidden))
 }
 
-fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
+fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: OutputFormat) -> Result<ExitCode, CliError> {
     if args.list_hosts {
         return list_hosts(args, &launch);
     }
-    let module = args.module_name.clone().or_else(|| settings.text(&list::MODULE_NAME));
+    let module = args.module_name.clone().or_else(|| settings.text_setting(&list::MODULE_NAME));
     let module = module.unwrap_or_else(|| "command".to_owned());
-    let given = args.args.clone().or_else(|| settings.text(&list::MODULE_ARGS)).unwrap_or_default();
-    let directory = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
+    let given = args.args.clone().or_else(|| settings.text_setting(&list::MODULE_ARGS)).unwrap_or_default();
+    let directory = args.playbook_dir.clone().or_else(|| settings.path_setting(&list::PLAYBOOK_DIR));
     let keywords = [
         ("timeout", args.task_timeout),
         ("async", args.background),
@@ -102,7 +102,7 @@ fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: Form) -
 }
 
 /// `--list-hosts`
-fn list_hosts(args: &AdHocArgs, launch: &Launch) -> Result<ExitCode, Failure> {
+fn list_hosts(args: &AdHocArgs, launch: &Launch) -> Result<ExitCode, CliError> {
     launch::warn(launch);
     let (mut hosts, unmatched) = launch.inventory.select(&args.pattern)?;
     super::warn_unmatched(&launch.inventory, &unmatched);

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::{ExitCode, Failure};
+use super::{CliError, ExitCode};
 use crate::schema;
 
 #[derive(Debug, Args)]
@@ -29,9 +29,9 @@ enum Kind {
 }
 
 /// Prints the schema.
-pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
+pub(super) fn print_schema(args: &SchemaArgs) -> Result<ExitCode, CliError> {
     let schema = match args.kind {
-        Kind::Playbook => schema::playbook(),
+        Kind::Playbook => schema::playbook_schema(),
         Kind::Tasks => schema::tasks(),
         Kind::ArgumentSpecs => schema::argument_specs(),
         Kind::Meta => schema::meta(),

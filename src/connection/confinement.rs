@@ -58,7 +58,7 @@ impl Confinement {
     fn refusal(&self, address: IpAddr) -> Option<String> {
         let address = plain(address);
         if let Some(networks) = &self.networks {
-            let inside = networks.iter().any(|network| network.has(address));
+            let inside = networks.iter().any(|network| network.contains(address));
             return (!inside).then(|| "the setting resource_networks does not list it".to_owned());
         }
         let what = match address {
@@ -69,7 +69,7 @@ impl Confinement {
             IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0 => "it is not the address of a host",
             IpAddr::V6(v6) if v6.is_unicast_link_local() => "it is a link-local address",
             address => match network::of_this_machine() {
-                Ok(own) if own.iter().any(|network| network.has(address)) => {
+                Ok(own) if own.iter().any(|network| network.contains(address)) => {
                     "it is in a network of the machine that windlass runs on"
                 }
                 Ok(_) => return None,
@@ -133,7 +133,8 @@ mod tests {
         // Whatever networks the machine of the tests has, it is not in all three of those for documentation.
         let own = network::of_this_machine().unwrap();
         let foreign = ["192.0.2.7", "198.51.100.7", "203.0.113.7"].map(|text| text.parse::<IpAddr>().unwrap());
-        let foreign = foreign.into_iter().find(|address| !own.iter().any(|network| network.has(*address))).unwrap();
+        let foreign =
+            foreign.into_iter().find(|address| !own.iter().any(|network| network.contains(*address))).unwrap();
         assert_eq!(told(&usual, &foreign.to_string()).await, "allowed");
         assert_eq!(told(&usual, "2001:db8::7").await, "allowed");
     }
@@ -141,7 +142,7 @@ mod tests {
     #[tokio::test]
     async fn the_networks_of_this_machine_are_refused() {
         let own = network::of_this_machine().unwrap();
-        assert!(own.iter().any(|network| network.has("127.0.0.1".parse().unwrap())), "{own:?}");
+        assert!(own.iter().any(|network| network.contains("127.0.0.1".parse().unwrap())), "{own:?}");
         // A socket that could send to the documentation's network has the address of an interface.
         let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         if socket.connect("192.0.2.1:9").is_ok() {

@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use confinement::Confinement;
 pub use offline::Fence;
 
-use crate::value::{Secret, Surroundings};
+use crate::value::{ProcessEnvironment, Secret};
 
 /// How a host is reached, all variables already looked up. What is `None` comes from `~/.ssh/config`, then from defaults.
 ///
@@ -53,7 +53,7 @@ pub struct Target {
     /// side; the host's key must be pinned; and the connection goes to addresses that are within only.
     pub confined: Option<Arc<Confinement>>,
     /// The environment and the home directory that OpenSSH's configuration refers to.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -158,7 +158,7 @@ pub trait Connection: Send + Sync + fmt::Debug {
     async fn close(&self);
 }
 
-/// Opens connections for a run. [`Ways`] is what runs use; hosts that exist in memory only are for benchmarks.
+/// Opens connections for a run. [`Connectors`] is what runs use; hosts that exist in memory only are for benchmarks.
 #[async_trait]
 pub trait Open: Send + Sync {
     async fn open(&self, target: &Target) -> Result<Arc<dyn Connection>, Error>;
@@ -168,10 +168,10 @@ pub trait Open: Send + Sync {
 }
 
 /// The ways of this folder.
-pub struct Ways;
+pub struct Connectors;
 
 #[async_trait]
-impl Open for Ways {
+impl Open for Connectors {
     async fn open(&self, target: &Target) -> Result<Arc<dyn Connection>, Error> {
         open(target).await
     }
@@ -184,6 +184,6 @@ impl Open for Ways {
 pub async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> {
     match target.method {
         Method::Local => Ok(Arc::new(local::Local::confined(&*target.name, target.confined.clone()))),
-        Method::Ssh => ssh::open(target).await,
+        Method::Ssh => ssh::connect_ssh(target).await,
     }
 }

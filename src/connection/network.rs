@@ -12,24 +12,24 @@ pub(super) struct Network {
 
 impl Network {
     /// `10.0.0.0/24`
-    pub(super) fn parse(text: &str) -> Option<Network> {
+    pub(super) fn parse_network(text: &str) -> Option<Network> {
         let (address, length) = text.trim().split_once('/')?;
         let address: IpAddr = address.parse().ok()?;
         let length = length.parse().ok().filter(|length| *length <= bits(address))?;
         Some(Network { address, length })
     }
 
-    /// As [`Network::parse`], or a single address.
+    /// As [`Network::parse_network`], or a single address.
     pub(super) fn parse_any(text: &str) -> Option<Network> {
-        Network::parse(text).or_else(|| Some(Network::of(text.trim().parse().ok()?)))
+        Network::parse_network(text).or_else(|| Some(Network::of_address(text.trim().parse().ok()?)))
     }
 
     /// An address alone.
-    pub(super) fn of(address: IpAddr) -> Network {
+    pub(super) fn of_address(address: IpAddr) -> Network {
         Network { address, length: bits(address) }
     }
 
-    pub(super) fn has(&self, address: IpAddr) -> bool {
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
                 (own.to_bits() ^ other.to_bits()).checked_shr(32 - self.length).unwrap_or(0) == 0

@@ -14,12 +14,12 @@ use crate::value::mutex::RwLock;
 /// Opens connections in another's way, within the fence.
 pub struct Fence {
     ways: Arc<dyn Open>,
-    inside: Arc<RwLock<Inside>>,
+    inside: Arc<RwLock<AllowedTargets>>,
 }
 
 /// What is within the fence.
 #[derive(Debug, Default)]
-struct Inside {
+struct AllowedTargets {
     /// Names and addresses, in small letters and without brackets.
     names: HashSet<String>,
     networks: Vec<Network>,
@@ -33,10 +33,10 @@ impl Fence {
         hosts: impl IntoIterator<Item = String>,
         besides: impl IntoIterator<Item = &'a str>,
     ) -> Fence {
-        let mut inside = Inside::default();
+        let mut inside = AllowedTargets::default();
         inside.names.extend(hosts.into_iter().map(|host| plain(&host)));
         for admitted in besides {
-            match Network::parse(admitted) {
+            match Network::parse_network(admitted) {
                 Some(network) => inside.networks.push(network),
                 None => drop(inside.names.insert(plain(admitted))),
             }
@@ -67,7 +67,7 @@ impl Open for Fence {
             self.admit(&target.address);
         }
         let connection = self.ways.open(target).await?;
-        Ok(Arc::new(Fenced { connection, inside: self.inside.clone() }))
+        Ok(Arc::new(OfflineConnection { connection, inside: self.inside.clone() }))
     }
 
     fn admit(&self, address: &str) {
@@ -80,13 +80,13 @@ const HINT: &str = "--offline=ADDRESS allows another name, address or network";
 
 /// A connection that knows the fence.
 #[derive(Debug)]
-struct Fenced {
+struct OfflineConnection {
     connection: Arc<dyn Connection>,
-    inside: Arc<RwLock<Inside>>,
+    inside: Arc<RwLock<AllowedTargets>>,
 }
 
 #[async_trait]
-impl Connection for Fenced {
+impl Connection for OfflineConnection {
     async fn start(&self, line: &str) -> Result<Process, Error> {
         self.connection.start(line).await
     }
@@ -128,14 +128,14 @@ impl Connection for Fenced {
     }
 }
 
-fn may_reach(inside: &RwLock<Inside>, host: &str) -> Result<(), Error> {
+fn may_reach(inside: &RwLock<AllowedTargets>, host: &str) -> Result<(), Error> {
     match inside.read().has(host) {
         true => Ok(()),
         false => Err(Error::Start { what: format!("connection to {host}"), reason: format!("{REASON} ({HINT})") }),
     }
 }
 
-impl Inside {
+impl AllowedTargets {
     /// Every machine may talk to itself.
     fn has(&self, name: &str) -> bool {
         let name = plain(name);
@@ -143,7 +143,7 @@ impl Inside {
             return true;
         }
         let Ok(address) = name.parse::<IpAddr>() else { return false };
-        address.is_loopback() || self.networks.iter().any(|network| network.has(address))
+        address.is_loopback() || self.networks.iter().any(|network| network.contains(address))
     }
 }
 
@@ -154,11 +154,11 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Ways;
+    use crate::connection::Connectors;
 
     fn fence(besides: &[&str]) -> Fence {
         let hosts = ["web1".to_owned(), "10.0.0.1".to_owned(), "H2.example.com".to_owned()];
-        Fence::new(Arc::new(Ways), hosts, besides.iter().copied())
+        Fence::new(Arc::new(Connectors), hosts, besides.iter().copied())
     }
 
     fn target(method: Method, name: &str, address: &str) -> Target {

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::control::{Control, LockRequest, Outcome, Progress};
-use super::journal::{self, Entry, Journal};
+use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
-use super::plan::{ASKED, Plan, Planned, State, asked, moved};
+use super::plan::{ASKED, Plan, PlannedStage, StageState, asked, moved};
 use super::stage::{self, Stage};
 use super::{Deployment, Error, Run, Site, planning};
 use crate::value::Vars;
@@ -65,7 +65,7 @@ impl<'s> Proposal<'s> {
         request: &LockRequest,
         control: &Control,
     ) -> Result<Option<Proposal<'s>>, Error> {
-        let phase = site.read().await?;
+        let phase = site.read_inventory().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
         deployment.refuse_held(request).await?;
@@ -74,7 +74,7 @@ impl<'s> Proposal<'s> {
         let is_saved = saved.is_some();
         let plan = match saved {
             Some(plan) => plan,
-            None => match planning::make(&phase, &deployment, limit, control).await? {
+            None => match planning::make_plan(&phase, &deployment, limit, control).await? {
                 Some(plan) => plan,
                 None => return Ok(None),
             },
@@ -107,7 +107,7 @@ impl<'s> Proposal<'s> {
 
     fn questions(&self, agreed: Agreement) -> Vec<Question> {
         let removals = self.plan.stages.iter().find(|planned| planned.stage == Stage::Removals);
-        let leaving = removals.filter(|planned| planned.state != State::Same).map(|planned| planned.hosts.clone());
+        let leaving = removals.filter(|planned| planned.state != StageState::Same).map(|planned| planned.hosts.clone());
         let many = leaving.filter(|leaving| leaving.len() > agreed.removals);
         let apply = (!agreed.plan).then_some(Question::Apply);
         many.map(Question::Remove).into_iter().chain(apply).collect()
@@ -117,19 +117,20 @@ impl<'s> Proposal<'s> {
     async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
         let Some(stages) = self.still(control).await? else { return Ok(Outcome::Interrupted) };
         // Somebody may have come and gone before the lock was taken.
-        let newest = journal::read(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
+        let newest =
+            journal::read_journals(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
         let interrupted = newest.filter(|journal| !journal.done).and_then(|journal| journal.open_stage());
         let mut run = Stages::begin(self, lock, control);
         let outcome = run.all(&stages, interrupted).await?;
-        run.journal.end(outcome);
+        run.journal.finish_journal(outcome);
         run.journal.write_end(outcome, lock, control).await?;
         Ok(outcome)
     }
 
     /// The stages of the plan, if it still holds now that nobody else can change anything. One that was made a moment ago is
     /// made again where something moved, and holds if the same stages differ. None: the face ended it.
-    async fn still(&self, control: &Control) -> Result<Option<Vec<Planned>>, Error> {
-        let phase = self.site.read().await?;
+    async fn still(&self, control: &Control) -> Result<Option<Vec<PlannedStage>>, Error> {
+        let phase = self.site.read_inventory().await?;
         self.deployment.recheck(&phase, control).await?;
         let Some(now) = planning::observe(&phase, &self.deployment, Vars::default(), control).await? else {
             return Ok(None);
@@ -140,9 +141,11 @@ impl<'s> Proposal<'s> {
         }
         // What was asked for is what the plan showed; hosts may have moved on meanwhile.
         if !self.saved && self.plan.observed.get(ASKED) == now.get(ASKED) {
-            control.tell(Progress::PlanningAgain);
+            control.report_progress(Progress::PlanningAgain);
             let limit = self.plan.reach.limit.clone();
-            let Some(again) = planning::make(&phase, &self.deployment, limit, control).await? else { return Ok(None) };
+            let Some(again) = planning::make_plan(&phase, &self.deployment, limit, control).await? else {
+                return Ok(None);
+            };
             if again.stages == self.plan.stages && again.reach == self.plan.reach {
                 return Ok(Some(again.stages));
             }
@@ -153,7 +156,7 @@ impl<'s> Proposal<'s> {
 }
 
 /// How a stage ended.
-struct Ended {
+struct StageResult {
     outcome: Outcome,
     /// Only member clusters failed, which nothing else depends on.
     members_only: bool,
@@ -173,14 +176,18 @@ struct Stages<'a> {
 
 impl<'a> Stages<'a> {
     fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
-        let journal =
-            Journal::begin(journal::APPLY, &proposal.deployment.name, asked(&proposal.plan.observed).as_deref(), lock);
+        let journal = Journal::new_journal(
+            journal::APPLY,
+            &proposal.deployment.name,
+            asked(&proposal.plan.observed).as_deref(),
+            lock,
+        );
         let (site, deployment, plan) = (proposal.site, &proposal.deployment, &proposal.plan);
         Stages { site, deployment, lock, control, plan, journal, has_run: false }
     }
 
     /// Runs the stages that differ, and the one at which an earlier apply was interrupted.
-    async fn all(&mut self, stages: &[Planned], interrupted: Option<Stage>) -> Result<Outcome, Error> {
+    async fn all(&mut self, stages: &[PlannedStage], interrupted: Option<Stage>) -> Result<Outcome, Error> {
         let mut all = Outcome::Ok;
         for planned in stages {
             let stage = planned.stage;
@@ -191,37 +198,37 @@ impl<'a> Stages<'a> {
                 let state = match self.has_run {
                     false => planned.state,
                     true => {
-                        let (phase, reach) = (self.site.read().await?, &self.plan.reach);
-                        match planning::look(&phase, stage, &[], reach, self.control).await? {
+                        let (phase, reach) = (self.site.read_inventory().await?, &self.plan.reach);
+                        match planning::check_run(&phase, stage, &[], reach, self.control).await? {
                             // The run reports the members that are refused now.
-                            Some(now) if !now.found.failures.is_empty() => State::Differs,
+                            Some(now) if !now.found.failures.is_empty() => StageState::Differs,
                             Some(now) => now.state,
                             None => return Ok(Outcome::Interrupted),
                         }
                     }
                 };
-                if state == State::Same {
+                if state == StageState::Same {
                     continue;
                 }
             }
             match self.stage(stage).await? {
-                Ended { outcome: Outcome::Ok, .. } => {}
+                StageResult { outcome: Outcome::Ok, .. } => {}
                 // The stages after it do not depend on single members.
-                Ended { outcome, members_only: true } => all = outcome,
-                Ended { outcome, .. } => return Ok(outcome),
+                StageResult { outcome, members_only: true } => all = outcome,
+                StageResult { outcome, .. } => return Ok(outcome),
             }
         }
         Ok(all)
     }
 
     /// One stage, with its hooks.
-    async fn stage(&mut self, stage: Stage) -> Result<Ended, Error> {
+    async fn stage(&mut self, stage: Stage) -> Result<StageResult, Error> {
         self.has_run = true;
-        let entry = Entry { stage: stage.name().into(), playbook: stage.playbook().into(), done: false };
+        let entry = JournalEntry { stage: stage.name().into(), playbook: stage.playbook().into(), done: false };
         self.journal.stages.push(entry);
         self.write().await?;
         let hooks = self.deployment.hooks(stage);
-        let own = self.site.playbook(stage.playbook());
+        let own = self.site.playbook_path(stage.playbook());
         for playbook in hooks.before.iter().chain([&own]).chain(&hooks.after) {
             let ended = self.playbook(stage, playbook).await?;
             if ended.outcome != Outcome::Ok {
@@ -232,13 +239,13 @@ impl<'a> Stages<'a> {
             entry.done = true;
         }
         self.write().await?;
-        Ok(Ended { outcome: Outcome::Ok, members_only: false })
+        Ok(StageResult { outcome: Outcome::Ok, members_only: false })
     }
 
     /// Runs a playbook under the lock. The inventory is read again: the one before it may have changed what it says.
-    async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<Ended, Error> {
-        self.control.tell(Progress::Applying { stage, playbook: playbook.to_owned() });
-        let phase = self.site.read().await?;
+    async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<StageResult, Error> {
+        self.control.report_progress(Progress::Applying { stage, playbook: playbook.to_owned() });
+        let phase = self.site.read_inventory().await?;
         self.deployment.recheck(&phase, self.control).await?;
         let (hold, limit) = (Some(self.lock.hold().clone()), self.plan.reach.pattern(stage));
         let run = Run { playbook: Some(playbook), hold, limit, ..Run::default() };
@@ -248,16 +255,16 @@ impl<'a> Stages<'a> {
         }
         let locked = stage::locked_hosts(&job.inventory);
         let Some(recap) = self.control.run.run(job).await? else {
-            return Ok(Ended { outcome: Outcome::Interrupted, members_only: false });
+            return Ok(StageResult { outcome: Outcome::Interrupted, members_only: false });
         };
-        let outcome = Outcome::of(&recap);
+        let outcome = Outcome::of_recap(&recap);
         let of_members = matches!(stage, Stage::Members | Stage::Removals) && outcome != Outcome::Interrupted;
         let mut lost = recap.lost.failed.iter().chain(&recap.lost.unreachable);
-        Ok(Ended { outcome, members_only: of_members && lost.all(|host| !locked.contains(host)) })
+        Ok(StageResult { outcome, members_only: of_members && lost.all(|host| !locked.contains(host)) })
     }
 
     async fn write(&self) -> Result<(), Error> {
-        journal::write(self.lock, &self.journal).await.map_err(Error::Journal)
+        journal::write_journal(self.lock, &self.journal).await.map_err(Error::Journal)
     }
 }
 

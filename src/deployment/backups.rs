@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::contract::{Figure, Reported};
-use super::plan::hex;
+use super::contract::{Reported, StatusNumber};
+use super::plan::digest_to_hex;
 
 const SNAPSHOT: &str = "snapshot.db.zst";
 const MANIFEST: &str = "manifest.json";
@@ -26,7 +26,7 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// What `etcd-backup.yml` reported of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Taken {
+pub struct SnapshotReport {
     pub layout: u32,
     pub cluster: String,
     pub cluster_id: String,
@@ -37,12 +37,12 @@ pub struct Taken {
     /// How many members' hashes at the snapshot's revision were compared.
     pub compared: u64,
     pub etcd_version: String,
-    pub revision: Figure,
-    pub keys: Figure,
+    pub revision: StatusNumber,
+    pub keys: StatusNumber,
     pub sha256: String,
 }
 
-impl Reported for Taken {
+impl Reported for SnapshotReport {
     const PLAYBOOK: &'static str = "etcd-backup.yml";
     const VARIABLE: &'static str = "windlass_etcd_backup";
     const LAYOUT: u32 = LAYOUT;
@@ -108,7 +108,7 @@ pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
 
 /// A backup that was made, and those that were removed.
 #[derive(Debug)]
-pub struct Made {
+pub struct BackupResult {
     pub backup: Backup,
     pub manifest: Manifest,
     pub removed: Vec<String>,
@@ -119,21 +119,21 @@ pub(super) fn create(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-fn number(figure: &Figure) -> u64 {
+fn number(figure: &StatusNumber) -> u64 {
     match figure {
-        Figure::Number(number) => u64::try_from(*number).unwrap_or_default(),
-        Figure::Text(text) => text.parse().unwrap_or_default(),
+        StatusNumber::Number(number) => u64::try_from(*number).unwrap_or_default(),
+        StatusNumber::Text(text) => text.parse().unwrap_or_default(),
     }
 }
 
 /// Verifies the snapshot in `staging`, compresses it, and gives it its name.
-pub(super) fn finish(
+pub(super) fn finish_backup(
     directory: &Path,
     staging: tempfile::TempDir,
-    taken: Taken,
+    taken: SnapshotReport,
     deployment: String,
     keep: Option<usize>,
-) -> Result<Made, BackupError> {
+) -> Result<BackupResult, BackupError> {
     let raw = staging.path().join("snapshot.db");
     let packed = staging.path().join(SNAPSHOT);
     let (size, sha256) = verify_raw(&raw)?;
@@ -143,7 +143,7 @@ pub(super) fn finish(
             taken.host, taken.sha256
         )));
     }
-    let earlier = list(directory).map_err(io_error(directory))?;
+    let earlier = list_backups(directory).map_err(io_error(directory))?;
     let known = || earlier.iter().filter_map(|backup| Some((backup, backup.manifest.as_ref().ok()?)));
     if let Some((_, other)) =
         known().find(|(_, other)| other.cluster != taken.cluster || other.deployment != deployment)
@@ -199,7 +199,7 @@ pub(super) fn finish(
     sync(directory).map_err(io_error(directory))?;
     let backup = Backup { name, path, manifest: Ok(manifest.clone()) };
     let removed = prune(directory, &backup, keep).map_err(io_error(directory))?;
-    Ok(Made { backup, manifest, removed })
+    Ok(BackupResult { backup, manifest, removed })
 }
 
 /// Removes all but the newest `keep` complete backups, and what killed processes left. Never the one that was just proven.
@@ -212,7 +212,8 @@ fn prune(directory: &Path, newest: &Backup, keep: Option<usize>) -> io::Result<V
         }
     }
     let Some(keep) = keep else { return Ok(Vec::new()) };
-    let mut complete: Vec<Backup> = list(directory)?.into_iter().filter(|backup| backup.manifest.is_ok()).collect();
+    let mut complete: Vec<Backup> =
+        list_backups(directory)?.into_iter().filter(|backup| backup.manifest.is_ok()).collect();
     complete.retain(|backup| backup.name != newest.name);
     // The newest ones come first.
     let old = complete.split_off(keep.saturating_sub(1).min(complete.len()));
@@ -228,7 +229,7 @@ fn prune(directory: &Path, newest: &Backup, keep: Option<usize>) -> io::Result<V
 ///
 /// # Errors
 /// The directory cannot be read.
-pub fn list(directory: &Path) -> io::Result<Vec<Backup>> {
+pub fn list_backups(directory: &Path) -> io::Result<Vec<Backup>> {
     let mut backups = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -270,7 +271,7 @@ pub fn verify(backup: &Path) -> Result<Manifest, String> {
 ///
 /// # Errors
 /// It is damaged, or cannot be written.
-pub fn unpack(backup: &Path, to: &Path) -> Result<Manifest, BackupError> {
+pub fn unpack_backup(backup: &Path, to: &Path) -> Result<Manifest, BackupError> {
     let manifest = manifest(backup).map_err(BackupError::Damaged)?;
     let write = || -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
@@ -295,7 +296,7 @@ fn verify_raw(path: &Path) -> Result<(u64, String), BackupError> {
         let mut end = Vec::new();
         file.read_to_end(&mut end)?;
         whole.update(&end);
-        Ok((size, hex(whole), database.finalize().as_slice() == end.as_slice()))
+        Ok((size, digest_to_hex(whole), database.finalize().as_slice() == end.as_slice()))
     };
     match read().map_err(io_error(path))? {
         (size, sha256, true) => Ok((size, sha256)),
@@ -324,7 +325,7 @@ fn digest_of(mut from: impl Read) -> io::Result<(u64, String)> {
     let mut piece = vec![0; 1 << 16];
     loop {
         match from.read(&mut piece)? {
-            0 => return Ok((size, hex(digest))),
+            0 => return Ok((size, digest_to_hex(digest))),
             count => {
                 digest.update(&piece[..count]);
                 size += count as u64;
@@ -374,8 +375,8 @@ mod tests {
         all
     }
 
-    fn taken(content: &[u8], revision: i64) -> Taken {
-        Taken {
+    fn taken(content: &[u8], revision: i64) -> SnapshotReport {
+        SnapshotReport {
             layout: 1,
             cluster: "etcd".into(),
             cluster_id: "7".into(),
@@ -385,9 +386,9 @@ mod tests {
             members: vec!["h1".into()],
             compared: 1,
             etcd_version: "3.5.16".into(),
-            revision: Figure::Number(revision),
-            keys: Figure::Number(1),
-            sha256: hex({
+            revision: StatusNumber::Number(revision),
+            keys: StatusNumber::Number(1),
+            sha256: digest_to_hex({
                 let mut digest = Sha256::new();
                 digest.update(content);
                 digest
@@ -395,10 +396,15 @@ mod tests {
         }
     }
 
-    fn back_up(directory: &Path, content: &[u8], taken: Taken, keep: Option<usize>) -> Result<Made, BackupError> {
+    fn back_up(
+        directory: &Path,
+        content: &[u8],
+        taken: SnapshotReport,
+        keep: Option<usize>,
+    ) -> Result<BackupResult, BackupError> {
         let staging = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory).unwrap();
         fs::write(staging.path().join("snapshot.db"), content).unwrap();
-        finish(directory, staging, taken, "karmada".into(), keep)
+        finish_backup(directory, staging, taken, "karmada".into(), keep)
     }
 
     #[test]
@@ -409,7 +415,7 @@ mod tests {
         assert!(made.backup.name.ends_with("Z-r5"), "{}", made.backup.name);
         assert_eq!(verify(&made.backup.path).unwrap(), made.manifest);
         let to = directory.path().join("out.db");
-        unpack(&made.backup.path, &to).unwrap();
+        unpack_backup(&made.backup.path, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), content);
         let packed = made.backup.path.join(SNAPSHOT);
         let mut bytes = fs::read(&packed).unwrap();
@@ -418,7 +424,7 @@ mod tests {
         fs::write(&packed, bytes).unwrap();
         assert!(verify(&made.backup.path).is_err());
         fs::remove_file(&to).unwrap();
-        assert!(unpack(&made.backup.path, &to).is_err());
+        assert!(unpack_backup(&made.backup.path, &to).is_err());
     }
 
     #[test]
@@ -450,7 +456,7 @@ mod tests {
         fs::remove_file(directory.path().join(&names[2]).join(MANIFEST)).unwrap();
         let made = back_up(directory.path(), &content, taken(&content, 4), Some(0)).unwrap();
         assert_eq!(made.removed, [names[1].clone(), names[0].clone()]);
-        let left: Vec<String> = list(directory.path()).unwrap().into_iter().map(|backup| backup.name).collect();
+        let left: Vec<String> = list_backups(directory.path()).unwrap().into_iter().map(|backup| backup.name).collect();
         assert_eq!(left, [made.backup.name, names[2].clone()]);
     }
 
@@ -462,9 +468,9 @@ mod tests {
         let back = back_up(directory.path(), &content, taken(&content, 4), None).unwrap_err();
         assert!(back.to_string().contains("the snapshot has revision 4, but"), "{back}");
         // After a restore it is a new cluster.
-        let restored = Taken { cluster_id: "8".into(), ..taken(&content, 4) };
+        let restored = SnapshotReport { cluster_id: "8".into(), ..taken(&content, 4) };
         back_up(directory.path(), &content, restored, None).unwrap();
-        let other = Taken { cluster: "events".into(), ..taken(&content, 9) };
+        let other = SnapshotReport { cluster: "events".into(), ..taken(&content, 9) };
         assert!(matches!(back_up(directory.path(), &content, other, None), Err(BackupError::OtherCluster { .. })));
     }
 

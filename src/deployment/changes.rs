@@ -17,7 +17,7 @@ use crate::value::{Value, Vars};
 /// What is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ChangeKind {
     File,
     Unit,
     /// Of an API.
@@ -34,10 +34,10 @@ pub enum Kind {
 
 /// One thing that would be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct PlannedChange {
     /// Where: a host, or `localhost`.
     pub host: String,
-    pub kind: Kind,
+    pub kind: ChangeKind,
     /// A path, a unit, `Cluster alpha`; of others the task's name.
     pub what: String,
     /// The task that would do it.
@@ -49,7 +49,7 @@ pub struct Change {
 
 /// A task that failed when it was tried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct TaskFailure {
     pub host: String,
     pub task: String,
     pub message: String,
@@ -81,8 +81,8 @@ pub struct Wait {
 /// What a run in check mode told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    pub changes: Vec<Change>,
-    pub failures: Vec<Failure>,
+    pub changes: Vec<PlannedChange>,
+    pub failures: Vec<TaskFailure>,
     pub waits: Vec<Wait>,
     /// In the order in which a run would do it.
     pub services: Vec<ServiceChange>,
@@ -98,7 +98,7 @@ const NAMES: &[&str] = &["dest", "path", "name", "unit", "dst"];
 
 impl Changes {
     /// Takes an event of the run.
-    pub fn take(&mut self, event: &Event) {
+    pub fn add_event(&mut self, event: &Event) {
         match event {
             Event::Item { task, host, delegated, result, .. } => self.result(task, host, delegated.as_deref(), result),
             // Its items were told one by one.
@@ -131,8 +131,8 @@ impl Changes {
     }
 
     /// How many of each kind, by host.
-    pub fn counts(&self) -> BTreeMap<&str, BTreeMap<Kind, usize>> {
-        let mut counts: BTreeMap<&str, BTreeMap<Kind, usize>> = BTreeMap::new();
+    pub fn counts(&self) -> BTreeMap<&str, BTreeMap<ChangeKind, usize>> {
+        let mut counts: BTreeMap<&str, BTreeMap<ChangeKind, usize>> = BTreeMap::new();
         for change in &self.changes {
             *counts.entry(&change.host).or_default().entry(change.kind).or_default() += 1;
         }
@@ -153,10 +153,12 @@ impl Changes {
         let kind = kind(task.action);
         let named = if result.no_log { None } else { what(kind, result) };
         let what = named.unwrap_or_else(|| task.name.clone());
-        let diff = if result.no_log { String::new() } else { diff::text(&result.diff) };
-        let change = Change { host: delegated.unwrap_or(host).to_owned(), kind, what, task: task.name.clone(), diff };
+        let diff = if result.no_log { String::new() } else { diff::diff_text(&result.diff) };
+        let change =
+            PlannedChange { host: delegated.unwrap_or(host).to_owned(), kind, what, task: task.name.clone(), diff };
         // One file may get its content and its owner from two tasks.
-        let known = |other: &Change| other.host == change.host && other.kind == kind && other.what == change.what;
+        let known =
+            |other: &PlannedChange| other.host == change.host && other.kind == kind && other.what == change.what;
         if !self.changes.iter().any(known) {
             self.changes.push(change);
         }
@@ -166,7 +168,7 @@ impl Changes {
     fn reports(&mut self, host: &Arc<str>, result: &TaskResult) {
         if let Some(report) = reported::<WaitsFor>(result) {
             let wait = report.and_then(|wait| {
-                let stage = Stage::named(&wait.stage);
+                let stage = Stage::stage_named(&wait.stage);
                 let stage = stage.ok_or_else(|| format!("{} names no stage: {}", WaitsFor::VARIABLE, wait.stage))?;
                 Ok(Wait { host: host.to_string(), stage, reason: wait.reason })
             });
@@ -186,7 +188,7 @@ impl Changes {
 
     fn misreported(&mut self, host: &str, message: String) {
         let task = "windlass".to_owned();
-        self.failures.push(Failure { host: host.to_owned(), task, message, unreachable: false });
+        self.failures.push(TaskFailure { host: host.to_owned(), task, message, unreachable: false });
     }
 
     fn failure(&mut self, task: &TaskStart, host: &Arc<str>, result: &TaskResult) {
@@ -200,7 +202,7 @@ impl Changes {
             false => said.unwrap_or_else(|| "it failed".to_owned()),
         };
         let unreachable = result.status == Status::Unreachable;
-        self.failures.push(Failure { host: host.to_string(), task: task.name.clone(), message, unreachable });
+        self.failures.push(TaskFailure { host: host.to_string(), task: task.name.clone(), message, unreachable });
     }
 }
 
@@ -223,23 +225,23 @@ fn failed(result: &TaskResult) -> bool {
 }
 
 /// By what the module says of itself.
-fn kind(module: &str) -> Kind {
-    match modules::find(module).map(|entry| entry.changes) {
-        Some(modules::Changes::Files) => Kind::File,
-        Some(modules::Changes::Units) => Kind::Unit,
-        Some(modules::Changes::Objects) => Kind::Object,
-        Some(modules::Changes::Packages) => Kind::Package,
-        Some(modules::Changes::Accounts) => Kind::Account,
-        Some(modules::Changes::Mounts) => Kind::Mount,
-        Some(modules::Changes::CronJobs) => Kind::CronJob,
-        Some(modules::Changes::KernelSettings) => Kind::KernelSetting,
-        Some(modules::Changes::FirewallRules) => Kind::FirewallRule,
-        Some(modules::Changes::Nothing | modules::Changes::Other) | None => Kind::Other,
+fn kind(module: &str) -> ChangeKind {
+    match modules::find_module(module).map(|entry| entry.changes) {
+        Some(modules::Changes::Files) => ChangeKind::File,
+        Some(modules::Changes::Units) => ChangeKind::Unit,
+        Some(modules::Changes::Objects) => ChangeKind::Object,
+        Some(modules::Changes::Packages) => ChangeKind::Package,
+        Some(modules::Changes::Accounts) => ChangeKind::Account,
+        Some(modules::Changes::Mounts) => ChangeKind::Mount,
+        Some(modules::Changes::CronJobs) => ChangeKind::CronJob,
+        Some(modules::Changes::KernelSettings) => ChangeKind::KernelSetting,
+        Some(modules::Changes::FirewallRules) => ChangeKind::FirewallRule,
+        Some(modules::Changes::Nothing | modules::Changes::Other) | None => ChangeKind::Other,
     }
 }
 
-fn what(kind: Kind, result: &TaskResult) -> Option<String> {
-    if kind == Kind::Object {
+fn what(kind: ChangeKind, result: &TaskResult) -> Option<String> {
+    if kind == ChangeKind::Object {
         return object(&result.values);
     }
     let text = |name: &&str| Some(result.values.get(*name)?.as_str()?.to_owned());
@@ -309,26 +311,26 @@ mod tests {
     fn each_thing_counts_once_and_by_what_it_is() {
         let mut changes = Changes::default();
         let changed = |values| result(Status::Changed, values);
-        changes.take(&told("template", "a", false, changed(&[("dest", "/etc/x")])));
-        changes.take(&told("file", "its owner", false, changed(&[("path", "/etc/x")])));
-        changes.take(&told("systemd_service", "b", false, changed(&[("name", "etcd")])));
-        changes.take(&told("command", "c", false, changed(&[])));
-        changes.take(&told("ini_file", "a setting", false, changed(&[("path", "/etc/app.ini")])));
-        changes.take(&told("sysctl", "d", false, changed(&[])));
-        changes.take(&told("cron", "e", false, changed(&[])));
-        changes.take(&told("mount", "f", false, changed(&[("path", "/mnt")])));
-        changes.take(&told("copy", "not this", true, changed(&[("dest", "/etc/y")])));
-        changes.take(&told("copy", "nor this", false, result(Status::Ok, &[("dest", "/etc/z")])));
+        changes.add_event(&told("template", "a", false, changed(&[("dest", "/etc/x")])));
+        changes.add_event(&told("file", "its owner", false, changed(&[("path", "/etc/x")])));
+        changes.add_event(&told("systemd_service", "b", false, changed(&[("name", "etcd")])));
+        changes.add_event(&told("command", "c", false, changed(&[])));
+        changes.add_event(&told("ini_file", "a setting", false, changed(&[("path", "/etc/app.ini")])));
+        changes.add_event(&told("sysctl", "d", false, changed(&[])));
+        changes.add_event(&told("cron", "e", false, changed(&[])));
+        changes.add_event(&told("mount", "f", false, changed(&[("path", "/mnt")])));
+        changes.add_event(&told("copy", "not this", true, changed(&[("dest", "/etc/y")])));
+        changes.add_event(&told("copy", "nor this", false, result(Status::Ok, &[("dest", "/etc/z")])));
         let names: Vec<&str> = changes.changes.iter().map(|change| change.what.as_str()).collect();
         assert_eq!(names, ["/etc/x", "etcd", "c", "/etc/app.ini", "d", "e", "/mnt"]);
         let counts = changes.counts();
         let expected = [
-            (Kind::File, 2),
-            (Kind::Unit, 1),
-            (Kind::Mount, 1),
-            (Kind::CronJob, 1),
-            (Kind::KernelSetting, 1),
-            (Kind::Other, 1),
+            (ChangeKind::File, 2),
+            (ChangeKind::Unit, 1),
+            (ChangeKind::Mount, 1),
+            (ChangeKind::CronJob, 1),
+            (ChangeKind::KernelSetting, 1),
+            (ChangeKind::Other, 1),
         ];
         assert_eq!(counts["h1"], BTreeMap::from(expected));
     }
@@ -337,9 +339,9 @@ mod tests {
     fn a_host_that_does_not_answer_is_not_refused() {
         let mut changes = Changes::default();
         assert_eq!(changes.outcome(), Outcome::Ok);
-        changes.take(&told("copy", "a", false, result(Status::Failed, &[])));
+        changes.add_event(&told("copy", "a", false, result(Status::Failed, &[])));
         assert_eq!(changes.outcome(), Outcome::Refused);
-        changes.take(&told("copy", "b", false, result(Status::Unreachable, &[])));
+        changes.add_event(&told("copy", "b", false, result(Status::Unreachable, &[])));
         assert_eq!(changes.outcome(), Outcome::Unreachable);
     }
 
@@ -356,14 +358,14 @@ mod tests {
             told("set_fact", "Report", false, said)
         };
         let mut changes = Changes::default();
-        changes.take(&report("controlPlane", 1));
-        changes.take(&told("fail", "End the dry run", false, result(Status::Failed, &[])));
+        changes.add_event(&report("controlPlane", 1));
+        changes.add_event(&told("fail", "End the dry run", false, result(Status::Failed, &[])));
         let wait = Wait { host: "h1".into(), stage: Stage::ControlPlane, reason: "no API server answers yet".into() };
         assert_eq!((changes.waits.as_slice(), changes.failures.len()), ([wait].as_slice(), 0));
         assert!(!changes.is_empty());
         for (stage, layout, why) in [("unknown", 1, "names no stage: unknown"), ("etcd", 2, "layout 2")] {
             let mut changes = Changes::default();
-            changes.take(&report(stage, layout));
+            changes.add_event(&report(stage, layout));
             assert!(changes.failures[0].message.contains(why), "{:?}", changes.failures);
         }
     }
@@ -373,8 +375,8 @@ mod tests {
         let mut changes = Changes::default();
         let mut said = result(Status::Ok, &[]);
         said.values.insert("msg".into(), Value::from(vec!["HOST  DAYS", "h1    364"]));
-        changes.take(&told("debug", "Show", false, said));
-        changes.take(&told("debug", "Say", false, result(Status::Ok, &[("msg", "done")])));
+        changes.add_event(&told("debug", "Show", false, said));
+        changes.add_event(&told("debug", "Say", false, result(Status::Ok, &[("msg", "done")])));
         assert_eq!(changes.notes, ["HOST  DAYS\nh1    364", "done"]);
     }
 
@@ -382,9 +384,9 @@ mod tests {
     fn a_secret_s_values_are_not_kept() {
         let mut changes = Changes::default();
         let secret = TaskResult { no_log: true, ..result(Status::Changed, &[("dest", "/root/s3cret")]) };
-        changes.take(&told("copy", "The key", false, secret));
+        changes.add_event(&told("copy", "The key", false, secret));
         let lost = TaskResult { no_log: true, message: Some("s3cret".into()), ..result(Status::Failed, &[]) };
-        changes.take(&told("copy", "The other key", false, lost));
+        changes.add_event(&told("copy", "The other key", false, lost));
         assert!(!serde_json::to_string(&changes).unwrap().contains("s3cret"), "{changes:?}");
         assert_eq!(changes.changes[0].what, "The key");
         assert_eq!(changes.failures[0].message, "the result is hidden");
@@ -397,7 +399,7 @@ mod tests {
         let object = crate::value::mapping([("kind", Value::from("Cluster")), ("metadata", metadata)]);
         changed.values.insert("result".into(), object);
         let mut changes = Changes::default();
-        changes.take(&told("k8s", "Join it", false, changed));
-        assert_eq!((changes.changes[0].kind, changes.changes[0].what.as_str()), (Kind::Object, "Cluster alpha"));
+        changes.add_event(&told("k8s", "Join it", false, changed));
+        assert_eq!((changes.changes[0].kind, changes.changes[0].what.as_str()), (ChangeKind::Object, "Cluster alpha"));
     }
 }

@@ -147,16 +147,16 @@ impl Reported for Status {
 /// A number, or what stands in its place: `?` if it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Figure {
+pub enum StatusNumber {
     Number(i64),
     Text(String),
 }
 
-impl std::fmt::Display for Figure {
+impl std::fmt::Display for StatusNumber {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Figure::Number(number) => number.fmt(to),
-            Figure::Text(text) => text.fmt(to),
+            StatusNumber::Number(number) => number.fmt(to),
+            StatusNumber::Text(text) => text.fmt(to),
         }
     }
 }
@@ -176,10 +176,10 @@ pub struct EtcdRow {
     pub healthy: bool,
     /// Empty if it is healthy.
     pub why: String,
-    pub port: Figure,
+    pub port: StatusNumber,
     /// When its certificate ends.
     pub not_after: String,
-    pub days_left: Figure,
+    pub days_left: StatusNumber,
 }
 
 /// A component on a host. The role `karmada_component` makes it in `tasks/status.yml`.
@@ -197,8 +197,8 @@ pub struct ComponentRow {
     pub leads: bool,
     pub version: String,
     /// Until its first certificate ends.
-    pub days_left: Figure,
-    pub port: Figure,
+    pub days_left: StatusNumber,
+    pub port: StatusNumber,
 }
 
 /// A member cluster. The role `karmada_common` makes it in `tasks/members.yml`.

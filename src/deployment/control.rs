@@ -34,12 +34,12 @@ pub enum Progress {
     /// What a person should know although the request goes on.
     Warning(String),
     /// A removal ended early; these parts may still be there.
-    NotRemoved(Remaining),
+    NotRemoved(RemainingParts),
 }
 
 /// What a removal that ended early may have left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remaining {
+pub enum RemainingParts {
     /// A member could not be removed; nothing else was tried.
     Everything,
     ControlPlaneAndEtcd,
@@ -47,7 +47,7 @@ pub enum Remaining {
 }
 
 impl Control {
-    pub(super) fn tell(&self, progress: Progress) {
+    pub(super) fn report_progress(&self, progress: Progress) {
         (self.progress)(progress);
     }
 }
@@ -79,7 +79,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Of a run that came to its end.
-    pub fn of(recap: &Recap) -> Outcome {
+    pub fn of_recap(recap: &Recap) -> Outcome {
         if recap.interrupted {
             Outcome::Interrupted
         } else if !recap.lost.unreachable.is_empty() {

@@ -1,6 +1,6 @@
 //! Removes a deployment from its hosts, once its name was given.
 
-use super::control::{Control, LockRequest, Outcome, Progress, Remaining};
+use super::control::{Control, LockRequest, Outcome, Progress, RemainingParts};
 use super::lock::Lock;
 use super::stage::Stage;
 use super::{Deployment, Error, Phase, Run, Site};
@@ -9,9 +9,9 @@ use crate::value::{Value, Vars};
 
 /// What is removed, in this order: playbook, the group it is for, the variable that takes the name, and what may be left if it
 /// fails.
-const STEPS: [(&str, &str, &str, Remaining); 2] = [
-    ("karmada-reset.yml", group::CONTROL_PLANE, variable::CONFIRM_INSTANCE, Remaining::ControlPlaneAndEtcd),
-    ("etcd-reset.yml", group::ETCD, variable::CONFIRM_CLUSTER_NAME, Remaining::Etcd),
+const STEPS: [(&str, &str, &str, RemainingParts); 2] = [
+    ("karmada-reset.yml", group::CONTROL_PLANE, variable::CONFIRM_INSTANCE, RemainingParts::ControlPlaneAndEtcd),
+    ("etcd-reset.yml", group::ETCD, variable::CONFIRM_CLUSTER_NAME, RemainingParts::Etcd),
 ];
 
 /// A deployment that is to be removed, once that was agreed to.
@@ -23,8 +23,8 @@ pub struct Removal<'s> {
 impl<'s> Removal<'s> {
     /// # Errors
     /// The deployment cannot be read, is paused, or its hosts' names were exchanged.
-    pub async fn of(site: &'s Site, control: &Control) -> Result<Removal<'s>, Error> {
-        let deployment = site.read().await?.deployment(control).await?;
+    pub async fn prepare(site: &'s Site, control: &Control) -> Result<Removal<'s>, Error> {
+        let deployment = site.read_inventory().await?.deployment(control).await?;
         deployment.refuse_paused()?;
         deployment.journal_of_same_hosts().await?;
         Ok(Removal { site, deployment })
@@ -49,14 +49,14 @@ impl<'s> Removal<'s> {
     }
 
     async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
-        let phase = self.site.read().await?;
+        let phase = self.site.read_inventory().await?;
         self.deployment.recheck(&phase, control).await?;
         let inventory = phase.inventory();
         let is_there = |group: &str| inventory.groups.contains_key(group) && !inventory.hosts_of(group).is_empty();
         if is_there(group::MEMBERS) || is_there(group::DEL_MEMBER) {
             let outcome = self.remove_members(&phase, lock, control).await?;
             if outcome != Outcome::Ok {
-                control.tell(Progress::NotRemoved(Remaining::Everything));
+                control.report_progress(Progress::NotRemoved(RemainingParts::Everything));
                 return Ok(outcome);
             }
         }
@@ -69,15 +69,15 @@ impl<'s> Removal<'s> {
             // Kept for the data in an etcd that stays.
             vars.insert(variable::KARMADA_KEEP_ENCRYPTION_KEY.into(), Value::from(!is_there(group::ETCD)));
             let run = Run {
-                playbook: Some(&self.site.playbook(playbook)),
+                playbook: Some(&self.site.playbook_path(playbook)),
                 vars,
                 hold: Some(lock.hold().clone()),
                 ..Run::default()
             };
             let job = phase.job(run, control).await?;
-            let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap));
+            let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of_recap(&recap));
             if outcome != Outcome::Ok {
-                control.tell(Progress::NotRemoved(remaining));
+                control.report_progress(Progress::NotRemoved(remaining));
                 return Ok(outcome);
             }
         }
@@ -86,12 +86,12 @@ impl<'s> Removal<'s> {
 
     /// Removes all members, each as its variables say.
     async fn remove_members(&self, phase: &Phase<'_>, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
-        let playbook = self.site.playbook(Stage::Removals.playbook());
+        let playbook = self.site.playbook_path(Stage::Removals.playbook());
         let run = Run { playbook: Some(&playbook), hold: Some(lock.hold().clone()), ..Run::default() };
         let mut job = phase.job(run, control).await?;
         for member in Stage::Members.hosts(&job.inventory) {
             job.inventory.add_to_group(&member, Stage::Removals.group())?;
         }
-        Ok(control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap)))
+        Ok(control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of_recap(&recap)))
     }
 }

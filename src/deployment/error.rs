@@ -6,7 +6,7 @@ use super::backups::BackupError;
 use super::lock;
 use crate::launch;
 use crate::template;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// How many things that moved are named.
 const SHOWN: usize = 20;
@@ -62,14 +62,14 @@ pub enum Error {
     WrongName { name: String, typed: String },
 }
 
-impl From<Complaint> for Error {
-    fn from(complaint: Complaint) -> Self {
+impl From<Diagnostic> for Error {
+    fn from(complaint: Diagnostic) -> Self {
         Error::Run(complaint.into())
     }
 }
 
-impl From<Vec<Complaint>> for Error {
-    fn from(complaints: Vec<Complaint>) -> Self {
+impl From<Vec<Diagnostic>> for Error {
+    fn from(complaints: Vec<Diagnostic>) -> Self {
         Error::Run(complaints.into())
     }
 }

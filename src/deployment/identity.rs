@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::control::{Control, LockRequest, Progress};
 use super::journal::{self, Journal, Journals};
 use super::lock::Lock;
-use super::lock::{self, Asked, Holder, LockHost, OpenLockHost, holder};
+use super::lock::{self, Holder, LockHost, LockOptions, OpenLockHost, holder};
 use super::stage::{self, Stage};
 use super::{Error, Phase};
-use crate::connection::{Method, Open, Ways};
+use crate::connection::{Connectors, Method, Open};
 use crate::engine::{self, Job};
 use crate::remote::Remote;
 use crate::resource::names::variable;
 use crate::resource::{self, HookTime};
-use crate::value::{Surroundings, Value};
+use crate::value::{ProcessEnvironment, Value};
 
 /// Where the lock and the journal of an instance lie on its hosts.
 const STATE: &str = "/var/lib/windlass";
@@ -35,7 +35,7 @@ pub struct Deployment {
     /// None: it is described by an inventory of another kind.
     resource: Option<resource::Deployment>,
     /// The environment of whoever runs windlass: the lock names the user.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
 }
 
 /// Playbooks before and after that of a stage.
@@ -46,7 +46,7 @@ pub(super) struct Hooks {
 }
 
 impl Deployment {
-    pub(super) fn of(job: &Job) -> Result<Deployment, Error> {
+    pub(super) fn of_job(job: &Job) -> Result<Deployment, Error> {
         let hosts = stage::locked_hosts(&job.inventory);
         let Some(first) = hosts.first() else {
             return Err(Error::NoHosts);
@@ -75,7 +75,7 @@ impl Deployment {
         }
         let open: Arc<dyn Open> = match job.fence() {
             Some(fence) => Arc::new(fence),
-            None => Arc::new(Ways),
+            None => Arc::new(Connectors),
         };
         let ways = Arc::new(ways);
         let opens: OpenLockHost = Arc::new(move |name: Arc<str>| {
@@ -118,7 +118,7 @@ impl Deployment {
     /// # Errors
     /// It is, or does; or it cannot be rendered.
     pub(super) async fn recheck(&self, phase: &Phase<'_>, control: &Control) -> Result<(), Error> {
-        let now = phase.describe(control).await?;
+        let now = phase.describe_deployment(control).await?;
         now.refuse_paused()?;
         let key = |it: &Deployment| (it.name.clone(), it.instance.clone(), it.hosts.clone(), it.addresses.clone());
         if key(&now) == key(self) { Ok(()) } else { Err(Error::OtherHosts { name: self.name.clone() }) }
@@ -133,7 +133,7 @@ impl Deployment {
                 HookTime::Before => &mut hooks.before,
                 HookTime::After => &mut hooks.after,
             };
-            list.push(resource.place(&hook.playbook));
+            list.push(resource.resolve_beside(&hook.playbook));
         }
         hooks
     }
@@ -145,14 +145,14 @@ impl Deployment {
         };
         let loader = phase.launch().loader;
         for hook in &resource.spec.hooks {
-            loader.playbook(&resource.place(&hook.playbook))?;
+            loader.load_playbook(&resource.resolve_beside(&hook.playbook))?;
         }
         Ok(())
     }
 
     /// Takes the lock.
     pub(super) async fn lock(&self, request: &LockRequest, control: &Control) -> Result<Lock, Error> {
-        let tell = |words: &str| control.tell(Progress::Lock(words.to_owned()));
+        let tell = |words: &str| control.report_progress(Progress::Lock(words.to_owned()));
         Ok(self.asked(request, &tell).acquire().await?)
     }
 
@@ -173,8 +173,8 @@ impl Deployment {
         }
     }
 
-    fn asked<'a>(&'a self, request: &LockRequest, tell: &'a (dyn Fn(&str) + Send + Sync)) -> Asked<'a> {
-        Asked {
+    fn asked<'a>(&'a self, request: &LockRequest, tell: &'a (dyn Fn(&str) + Send + Sync)) -> LockOptions<'a> {
+        LockOptions {
             hosts: &self.hosts,
             directory: &self.directory,
             run: holder::this_run(&self.surroundings, &request.command),
@@ -186,12 +186,12 @@ impl Deployment {
 
     /// The hosts that answer, as root, to look at.
     async fn reachable(&self) -> Vec<(Arc<str>, Remote)> {
-        let open = self.hosts.iter().map(|name| async { lock::open(&self.opens, name).await.ok() });
+        let open = self.hosts.iter().map(|name| async { lock::open_lock_host(&self.opens, name).await.ok() });
         futures::future::join_all(open).await.into_iter().flatten().map(|(door, remote)| (door.name, remote)).collect()
     }
 
     async fn journals(&self) -> Journals {
-        journal::read(&self.reachable().await, &self.directory, self.hosts.len()).await
+        journal::read_journals(&self.reachable().await, &self.directory, self.hosts.len()).await
     }
 
     /// The journal of the last apply, from the hosts that answer.

@@ -30,7 +30,7 @@ pub struct Journal {
     /// Seconds since 1970.
     pub begun: u64,
     /// Those that were begun, in order.
-    pub stages: Vec<Entry>,
+    pub stages: Vec<JournalEntry>,
     /// It came to its end.
     pub done: bool,
     /// A task failed, or a host was lost: the run itself went to its end.
@@ -48,7 +48,7 @@ pub(super) const OPERATIONS: [&str; 4] = ["upgrade", "rollback", "certificates",
 
 /// A stage in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct JournalEntry {
     pub stage: String,
     pub playbook: String,
     pub done: bool,
@@ -56,7 +56,7 @@ pub struct Entry {
 
 impl Journal {
     /// The journal of an operation that begins. `digest`: of what was asked for.
-    pub fn begin(operation: &str, deployment: &str, digest: Option<&str>, lock: &Lock) -> Journal {
+    pub fn new_journal(operation: &str, deployment: &str, digest: Option<&str>, lock: &Lock) -> Journal {
         let record = &lock.hold().record;
         Journal {
             token: record.token,
@@ -74,7 +74,7 @@ impl Journal {
     }
 
     /// Notes how the run ended. One that was interrupted is not done, and has not failed.
-    pub fn end(&mut self, outcome: Outcome) {
+    pub fn finish_journal(&mut self, outcome: Outcome) {
         self.done = outcome == Outcome::Ok;
         self.failed = matches!(outcome, Outcome::Failed | Outcome::Unreachable);
     }
@@ -86,12 +86,12 @@ impl Journal {
     pub(super) async fn write_end(&self, outcome: Outcome, lock: &Lock, control: &Control) -> Result<(), Error> {
         let written = match outcome {
             Outcome::Interrupted => return Ok(()),
-            _ => write(lock, self).await,
+            _ => write_journal(lock, self).await,
         };
         match (written, outcome) {
             (Err(reason), Outcome::Ok) => Err(Error::Journal(reason)),
             (Err(reason), _) => {
-                control.tell(Progress::Warning(Error::Journal(reason).to_string()));
+                control.report_progress(Progress::Warning(Error::Journal(reason).to_string()));
                 Ok(())
             }
             (Ok(()), _) => Ok(()),
@@ -137,7 +137,7 @@ impl Journal {
     /// The stage that was begun and not ended.
     pub fn open_stage(&self) -> Option<Stage> {
         let open = self.stages.iter().rfind(|entry| !entry.done).filter(|_| !self.done)?;
-        Stage::named(&open.stage)
+        Stage::stage_named(&open.stage)
     }
 
     /// None for what is no journal. The file is on a host, which may have written anything into it: the operation is one that there
@@ -179,7 +179,7 @@ pub struct Journals {
 }
 
 /// Reads them from the hosts that answer, of `all`.
-pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str, all: usize) -> Journals {
+pub async fn read_journals(hosts: &[(Arc<str>, Remote)], directory: &str, all: usize) -> Journals {
     let path = path(directory);
     let ask = |remote: &Remote| {
         let (remote, path) = (remote.clone(), path.clone());
@@ -221,7 +221,7 @@ pub fn exchanged<'j>(journals: &'j [(Arc<str>, Journal)], names: &[Arc<str>]) ->
 ///
 /// # Errors
 /// Fewer than a majority took it: the reasons.
-pub async fn write(lock: &Lock, journal: &Journal) -> Result<(), String> {
+pub async fn write_journal(lock: &Lock, journal: &Journal) -> Result<(), String> {
     let path = path(&lock.hold().directory);
     let attributes = Attributes { mode: Some(0o644), ..Attributes::default() };
     let one = |name: &str, remote: &Remote| {
@@ -244,8 +244,11 @@ mod tests {
     use super::*;
 
     fn journal(stages: &[(&str, bool)], done: bool) -> Journal {
-        let entry =
-            |(stage, done): &(&str, bool)| Entry { stage: (*stage).to_owned(), playbook: "x.yml".into(), done: *done };
+        let entry = |(stage, done): &(&str, bool)| JournalEntry {
+            stage: (*stage).to_owned(),
+            playbook: "x.yml".into(),
+            done: *done,
+        };
         Journal {
             token: 7,
             apply: "r".into(),

@@ -15,7 +15,7 @@ use crate::playbook::ad_hoc::AdHoc;
 use crate::resource::Trust;
 use crate::resource::names::{group, variable};
 use crate::value::Value;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Seconds for each question. A control plane that takes longer is not waited for.
 const PATIENCE: u64 = 20;
@@ -24,14 +24,14 @@ const PATIENCE: u64 = 20;
 const ASKED: &str = group::API_SERVER;
 
 /// Whether a pattern names a group that only the control plane can fill.
-pub fn names(pattern: &str) -> bool {
+pub fn names_members(pattern: &str) -> bool {
     pattern.contains(group::ADD_MEMBER) || pattern.contains(group::DEL_MEMBER)
 }
 
 /// Whether a run depends on what the control plane says: others are not kept waiting for it.
 pub fn concern(job: &Job) -> bool {
-    let named = job.playbooks.iter().flatten().any(|play| names(&play.hosts.value.to_string()));
-    !job.inventory.deployments.is_empty() && (named || job.limit.as_deref().is_some_and(names))
+    let named = job.playbooks.iter().flatten().any(|play| names_members(&play.hosts.value.to_string()));
+    !job.inventory.deployments.is_empty() && (named || job.limit.as_deref().is_some_and(names_members))
 }
 
 /// Asks the control plane for its Clusters, and puts what follows into the job's inventory. Without a deployment nothing
@@ -39,7 +39,7 @@ pub fn concern(job: &Job) -> bool {
 ///
 /// # Errors
 /// A Cluster's name cannot be the name of a host.
-pub async fn look(job: &mut Job) -> Result<Option<String>, Complaint> {
+pub async fn find_members(job: &mut Job) -> Result<Option<String>, Diagnostic> {
     let Some(deployment) = job.inventory.deployments.first() else { return Ok(None) };
     let name = deployment.name.clone();
     let found = match kubeconfig(&job.inventory) {
@@ -185,7 +185,7 @@ impl Clusters<'_> {
     }
 }
 
-fn first(complaints: &[Complaint]) -> String {
+fn first(complaints: &[Diagnostic]) -> String {
     complaints.first().map_or_else(String::new, ToString::to_string)
 }
 

@@ -1,6 +1,6 @@
 //! A deployment as a whole: its stages, what each would change, the lock that keeps two runs from it, and the journal of
 //! what a run has done. A face makes a [`Site`], calls [`planning::plan`], [`apply::Proposal::make`],
-//! [`operation::Prepared::make`], [`destroy::Removal::of`] or [`status::read`], and follows them through a [`Control`]. Nothing here prints, asks, or reads a command line.
+//! [`operation::PreparedOperation::make`], [`destroy::Removal::prepare`] or [`status::read_status`], and follows them through a [`Control`]. Nothing here prints, asks, or reads a command line.
 
 pub mod apply;
 pub mod backups;
@@ -22,7 +22,7 @@ mod site;
 pub mod stage;
 pub mod status;
 
-pub use control::{Control, LockRequest, Outcome, Progress, Remaining};
+pub use control::{Control, LockRequest, Outcome, Progress, RemainingParts};
 pub use error::Error;
 pub use identity::Deployment;
 pub use site::{Phase, Run, Site, refuse_own_login};

@@ -35,7 +35,7 @@ impl Observer {
     }
 
     /// Takes an event of the run.
-    pub fn take(&mut self, event: &Event) {
+    pub fn observe_event(&mut self, event: &Event) {
         let Event::Result { task, host, looped: false, result, .. } = event else { return };
         self.asked.insert(host.clone());
         let trouble = match result.status {
@@ -83,7 +83,7 @@ impl Observer {
     ///
     /// # Errors
     /// A report cannot be read; or a host was asked and reported nothing, so that nothing is known of it.
-    pub fn finish(self) -> Result<Observed, String> {
+    pub fn finish_observation(self) -> Result<Observed, String> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
@@ -152,7 +152,7 @@ mod tests {
     fn a_host_that_reports_nothing_is_an_error() {
         let mut observer = Observer::default();
         observer.asked.insert("h1".into());
-        let error = observer.finish().unwrap_err();
+        let error = observer.finish_observation().unwrap_err();
         assert!(error.contains("reports nothing in windlass_observation for h1"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::changes::Changes;
 use super::control::{Control, LockRequest, Outcome, Progress};
-use super::journal::{self, Entry, Journal};
+use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
 use super::plan::{ASKED, Observed, asked, moved};
 use super::stage::Stage;
@@ -102,19 +102,19 @@ impl Operation {
 }
 
 /// An operation that was tried out, and can be carried out once that was agreed to.
-pub struct Prepared<'s> {
+pub struct PreparedOperation<'s> {
     site: &'s Site,
     pub deployment: Deployment,
     pub operation: Operation,
     /// What it would change. With failures: the operation is refused.
     pub found: Changes,
-    /// An earlier operation, or apply, that did not come to its end. See [`Prepared::resumes`].
+    /// An earlier operation, or apply, that did not come to its end. See [`PreparedOperation::resumes`].
     pub interrupted: Option<Journal>,
     /// What the hosts were like when it was tried out.
     observed: Observed,
 }
 
-impl<'s> Prepared<'s> {
+impl<'s> PreparedOperation<'s> {
     /// Tries the operation out. `locks`: it is to be carried out, too, as the request says. None: the face ended it.
     ///
     /// # Errors
@@ -126,8 +126,8 @@ impl<'s> Prepared<'s> {
         request: &LockRequest,
         locks: bool,
         control: &Control,
-    ) -> Result<Option<Prepared<'s>>, Error> {
-        let phase = site.read().await?;
+    ) -> Result<Option<PreparedOperation<'s>>, Error> {
+        let phase = site.read_inventory().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
         if locks {
@@ -139,7 +139,7 @@ impl<'s> Prepared<'s> {
             return Ok(None);
         };
         let Some(found) = Self::dry_run(site, &phase, &operation, control).await? else { return Ok(None) };
-        Ok(Some(Prepared { site, deployment, operation, found, interrupted, observed }))
+        Ok(Some(PreparedOperation { site, deployment, operation, found, interrupted, observed }))
     }
 
     /// Whether there is nothing to carry out.
@@ -167,10 +167,11 @@ impl<'s> Prepared<'s> {
     }
 
     async fn locked(&self, lock: &mut Lock, request: &LockRequest, control: &Control) -> Result<Outcome, Error> {
-        let phase = self.site.read().await?;
+        let phase = self.site.read_inventory().await?;
         self.deployment.recheck(&phase, control).await?;
         // Somebody may have come and gone before the lock was taken.
-        let newest = journal::read(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
+        let newest =
+            journal::read_journals(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
         self.operation.refuse_unfinished(newest.filter(|journal| !journal.done).as_ref(), request.abandons)?;
         let Some(now) = planning::observe(&phase, &self.deployment, self.operation.vars(), control).await? else {
             return Ok(Outcome::Interrupted);
@@ -181,14 +182,14 @@ impl<'s> Prepared<'s> {
         }
         let playbook = self.operation.playbook();
         let mut journal =
-            Journal::begin(&self.operation.command(), &self.deployment.name, asked(&now).as_deref(), lock);
-        let entry = Entry { stage: self.operation.name().into(), playbook: playbook.into(), done: false };
+            Journal::new_journal(&self.operation.command(), &self.deployment.name, asked(&now).as_deref(), lock);
+        let entry = JournalEntry { stage: self.operation.name().into(), playbook: playbook.into(), done: false };
         journal.stages.push(entry);
-        journal::write(lock, &journal).await.map_err(Error::Journal)?;
-        control.tell(Progress::Running(self.site.playbook(playbook)));
+        journal::write_journal(lock, &journal).await.map_err(Error::Journal)?;
+        control.report_progress(Progress::Running(self.site.playbook_path(playbook)));
         let job = Self::job(self.site, &phase, &self.operation, Some(lock), control).await?;
-        let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap));
-        journal.end(outcome);
+        let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of_recap(&recap));
+        journal.finish_journal(outcome);
         journal.stages.iter_mut().for_each(|entry| entry.done = journal.done);
         journal.write_end(outcome, lock, control).await?;
         if outcome == Outcome::Ok {
@@ -219,10 +220,10 @@ impl<'s> Prepared<'s> {
         operation: &Operation,
         control: &Control,
     ) -> Result<Option<Changes>, Error> {
-        control.tell(Progress::DryRun(site.playbook(operation.playbook())));
+        control.report_progress(Progress::DryRun(site.playbook_path(operation.playbook())));
         let job = Self::job(site, phase, operation, None, control).await?;
         let mut found = Changes::default();
-        let recap = control.run.watch(job, |event| found.take(event)).await?;
+        let recap = control.run.watch(job, |event| found.add_event(event)).await?;
         Ok((recap.is_some() && !control.run.is_stopping()).then_some(found))
     }
 
@@ -234,7 +235,7 @@ impl<'s> Prepared<'s> {
         lock: Option<&Lock>,
         control: &Control,
     ) -> Result<crate::engine::Job, Error> {
-        let playbook = site.playbook(operation.playbook());
+        let playbook = site.playbook_path(operation.playbook());
         let hold = lock.map(|lock| lock.hold().clone());
         let run = Run { playbook: Some(&playbook), check: lock.is_none(), vars: operation.vars(), hold, limit: None };
         phase.job(run, control).await

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::changes::{Changes, Failure};
+use super::changes::{Changes, TaskFailure};
 use super::control::Outcome;
 use super::stage::Stage;
 
 /// What a stage has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum StageState {
     /// Nothing.
     Same,
     /// What its changes say.
@@ -25,17 +25,17 @@ pub enum State {
 
 /// A stage of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Planned {
+pub struct PlannedStage {
     pub stage: Stage,
-    pub state: State,
+    pub state: StageState,
     pub hosts: Vec<String>,
     pub found: Changes,
 }
 
-impl Planned {
+impl PlannedStage {
     /// The failures of single members, which hold up nothing else. Empty if the stage as a whole is refused.
-    pub fn refused_members(&self) -> &[Failure] {
-        if self.state == State::Refused { &[] } else { &self.found.failures }
+    pub fn refused_members(&self) -> &[TaskFailure] {
+        if self.state == StageState::Refused { &[] } else { &self.found.failures }
     }
 }
 
@@ -58,8 +58,8 @@ pub struct Plan {
     /// The inventories that it is for, absolute.
     pub sources: Vec<String>,
     #[serde(flatten)]
-    pub reach: Reach,
-    pub stages: Vec<Planned>,
+    pub reach: TargetHosts,
+    pub stages: Vec<PlannedStage>,
     pub observed: Observed,
 }
 
@@ -69,14 +69,14 @@ pub const LAYOUT: u32 = 4;
 
 /// The hosts that a plan is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reach {
+pub struct TargetHosts {
     /// A pattern of hosts, as Ansible's `--limit` has it. None: all.
     pub limit: Option<String>,
     /// Hosts that do not answer, of a deployment that the others can serve meanwhile.
     pub left_out: Vec<String>,
 }
 
-impl Reach {
+impl TargetHosts {
     /// The hosts that a stage is run on, as a pattern. None: all.
     pub fn pattern(&self, stage: Stage) -> Option<String> {
         if self.limit.is_none() && self.left_out.is_empty() {
@@ -96,7 +96,7 @@ impl Reach {
 impl Plan {
     /// The stages to run.
     pub fn course(&self) -> Vec<Stage> {
-        let runs = self.stages.iter().filter(|planned| planned.state != State::Same);
+        let runs = self.stages.iter().filter(|planned| planned.state != StageState::Same);
         runs.map(|planned| planned.stage).collect()
     }
 
@@ -107,8 +107,8 @@ impl Plan {
     }
 
     /// The stage that cannot be applied, so that none is.
-    pub fn refused(&self) -> Option<&Planned> {
-        self.stages.iter().find(|planned| planned.state == State::Refused)
+    pub fn refused(&self) -> Option<&PlannedStage> {
+        self.stages.iter().find(|planned| planned.state == StageState::Refused)
     }
 
     /// How an apply of it would end at best: refused, or without the members that are refused and the hosts that are left out.
@@ -116,7 +116,7 @@ impl Plan {
         if let Some(planned) = self.refused() {
             return planned.found.outcome();
         }
-        let mut members = self.stages.iter().flat_map(Planned::refused_members).peekable();
+        let mut members = self.stages.iter().flat_map(PlannedStage::refused_members).peekable();
         if !self.reach.left_out.is_empty() {
             Outcome::Unreachable
         } else if members.peek().is_none() {
@@ -130,7 +130,7 @@ impl Plan {
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.stages.iter().all(|planned| planned.state == State::Same)
+        self.stages.iter().all(|planned| planned.state == StageState::Same)
     }
 }
 
@@ -138,11 +138,11 @@ impl Plan {
 pub fn asked(observed: &Observed) -> Option<String> {
     let mut digest = Sha256::new();
     observed.get(ASKED)?.iter().for_each(|(name, value)| digest.update(format!("{name} {value}\n")));
-    Some(hex(digest))
+    Some(digest_to_hex(digest))
 }
 
 /// A digest in hexadecimal.
-pub(super) fn hex(digest: Sha256) -> String {
+pub(super) fn digest_to_hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_removal_that_has_nothing_left_to_do_can_be_resumed() {
-        let stages = [(Stage::Etcd, State::Differs, "h1"), (Stage::Removals, State::Same, "m1")];
-        let planned = stages.map(|(stage, state, host)| Planned {
+        let stages = [(Stage::Etcd, StageState::Differs, "h1"), (Stage::Removals, StageState::Same, "m1")];
+        let planned = stages.map(|(stage, state, host)| PlannedStage {
             stage,
             state,
             hosts: vec![host.to_owned()],
@@ -195,7 +195,7 @@ mod tests {
             made: 1,
             by: "a@b".into(),
             sources: Vec::new(),
-            reach: Reach::default(),
+            reach: TargetHosts::default(),
             stages: planned.to_vec(),
             observed: Observed::new(),
         };
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn hosts_that_are_left_out_are_left_out_of_every_stage() {
-        let reach = |limit: Option<&str>, out: &[&str]| Reach {
+        let reach = |limit: Option<&str>, out: &[&str]| TargetHosts {
             limit: limit.map(str::to_owned),
             left_out: out.iter().map(ToString::to_string).collect(),
         };

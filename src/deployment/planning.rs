@@ -6,34 +6,34 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::changes::{Changes, Failure};
+use super::changes::{Changes, TaskFailure};
 use super::control::{Control, Progress};
 use super::lock::holder;
 use super::observation::{self, Observer};
-use super::plan::{ASKED, LAYOUT, Observed, Plan, Planned, Reach, State, hex};
+use super::plan::{ASKED, LAYOUT, Observed, Plan, PlannedStage, StageState, TargetHosts, digest_to_hex};
 use super::stage::{self, STAGES, Stage};
 use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::Bundle;
 use crate::engine::{self, Job};
 use crate::inventory::Inventory;
-use crate::report::plain;
+use crate::report::to_json;
 use crate::resource::names::variable;
-use crate::value::{Surroundings, Value, Vars};
+use crate::value::{ProcessEnvironment, Value, Vars};
 
 /// What an apply would change on the hosts of a pattern, or on all. None: the face ended it.
 ///
 /// # Errors
 /// The deployment cannot be read, its hosts' names were exchanged, or the pattern names no host.
 pub async fn plan(site: &Site, limit: Option<String>, control: &Control) -> Result<Option<Plan>, Error> {
-    let phase = site.read().await?;
+    let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
     deployment.check_hooks(&phase)?;
     deployment.journal_of_same_hosts().await?;
-    make(&phase, &deployment, limit, control).await
+    make_plan(&phase, &deployment, limit, control).await
 }
 
 /// A plan, with what was observed before it was made. None: the face ended it.
-pub(super) async fn make(
+pub(super) async fn make_plan(
     phase: &Phase<'_>,
     deployment: &Deployment,
     limit: Option<String>,
@@ -49,11 +49,11 @@ pub(super) async fn make(
     }
     let Some(observed) = observe(phase, deployment, Vars::default(), control).await? else { return Ok(None) };
     let left_out = left_out(&observed, inventory, &deployment.hosts).into_iter().filter(|host| within.contains(host));
-    let reach = Reach { limit, left_out: left_out.map(|host| host.to_string()).collect() };
-    let mut stages: Vec<Planned> = Vec::new();
+    let reach = TargetHosts { limit, left_out: left_out.map(|host| host.to_string()).collect() };
+    let mut stages: Vec<PlannedStage> = Vec::new();
     for stage in STAGES {
-        let pending = stages.iter().filter(|planned| planned.state != State::Same).map(|planned| planned.stage);
-        match look(phase, stage, &pending.collect::<Vec<_>>(), &reach, control).await? {
+        let pending = stages.iter().filter(|planned| planned.state != StageState::Same).map(|planned| planned.stage);
+        match check_run(phase, stage, &pending.collect::<Vec<_>>(), &reach, control).await? {
             Some(planned) => stages.push(planned),
             None => return Ok(None),
         }
@@ -89,14 +89,14 @@ fn left_out(observed: &Observed, inventory: &Inventory, hosts: &[Arc<str>]) -> V
 }
 
 /// What one stage would change. `pending`: the stages before it that have something to do. None: the face ended it.
-pub(super) async fn look(
+pub(super) async fn check_run(
     phase: &Phase<'_>,
     stage: Stage,
     pending: &[Stage],
-    reach: &Reach,
+    reach: &TargetHosts,
     control: &Control,
-) -> Result<Option<Planned>, Error> {
-    let playbook = phase.site().playbook(stage.playbook());
+) -> Result<Option<PlannedStage>, Error> {
+    let playbook = phase.site().playbook_path(stage.playbook());
     let mut vars = Vars::default();
     vars.insert(variable::PENDING_STAGES.into(), pending.iter().map(|stage| Value::from(stage.name())).collect());
     let limit = reach.pattern(stage);
@@ -109,28 +109,28 @@ pub(super) async fn look(
     }
     let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     if hosts.is_empty() {
-        return Ok(Some(Planned { stage, state: State::Same, hosts, found: Changes::default() }));
+        return Ok(Some(PlannedStage { stage, state: StageState::Same, hosts, found: Changes::default() }));
     }
-    control.tell(Progress::Planning(stage));
+    control.report_progress(Progress::Planning(stage));
     let mut found = Changes::default();
-    let recap = control.run.watch(job, |event| found.take(event)).await?;
+    let recap = control.run.watch(job, |event| found.add_event(event)).await?;
     if recap.is_none() || control.run.is_stopping() {
         return Ok(None);
     }
     let state = if found.failures.iter().any(|failure| !is_of_one_member(stage, failure, phase.inventory())) {
-        State::Refused
+        StageState::Refused
     } else if !found.waits.is_empty() {
-        State::Waits
+        StageState::Waits
     } else if !found.changes.is_empty() {
-        State::Differs
+        StageState::Differs
     } else {
-        State::Same
+        StageState::Same
     };
-    Ok(Some(Planned { stage, state, hosts, found }))
+    Ok(Some(PlannedStage { stage, state, hosts, found }))
 }
 
 /// Whether a failure is about one member, so that the others do not depend on it.
-fn is_of_one_member(stage: Stage, failure: &Failure, inventory: &Inventory) -> bool {
+fn is_of_one_member(stage: Stage, failure: &TaskFailure, inventory: &Inventory) -> bool {
     matches!(stage, Stage::Members | Stage::Removals)
         && !stage::locked_hosts(inventory).iter().any(|host| **host == *failure.host)
 }
@@ -143,14 +143,14 @@ pub(super) async fn observe(
     vars: Vars,
     control: &Control,
 ) -> Result<Option<Observed>, Error> {
-    let playbook = phase.site().playbook(observation::PLAYBOOK);
+    let playbook = phase.site().playbook_path(observation::PLAYBOOK);
     let job = phase.job(Run { playbook: Some(&playbook), check: true, vars, ..Run::default() }, control).await?;
     let mut asked = inputs(&job, deployment)?;
     asked.insert("playbooks and roles".into(), playbooks(phase, &job));
     let mut observer = Observer::new([(ASKED.into(), asked)].into());
-    let recap = control.run.watch_unmasked(job, |event| observer.take(event)).await?;
+    let recap = control.run.watch_unmasked(job, |event| observer.observe_event(event)).await?;
     match recap.filter(|_| !control.run.is_stopping()) {
-        Some(_) => Ok(Some(observer.finish().map_err(Error::Observation)?)),
+        Some(_) => Ok(Some(observer.finish_observation().map_err(Error::Observation)?)),
         None => Ok(None),
     }
 }
@@ -174,7 +174,9 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
     let mut files = BTreeSet::new();
     for resource in &job.inventory.deployments {
         found.insert(format!("resource {}", resource.name), resource.digest.clone());
-        files.extend(resource.spec.hooks.iter().map(|hook| resource.place(&hook.playbook).display().to_string()));
+        files.extend(
+            resource.spec.hooks.iter().map(|hook| resource.resolve_beside(&hook.playbook).display().to_string()),
+        );
     }
     for host in job.inventory.hosts.keys() {
         let vars = job.inventory.vars_of(host, None);
@@ -209,7 +211,7 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
 }
 
 fn sorted(value: &Value) -> serde_json::Value {
-    let mut value = plain(value);
+    let mut value = to_json(value);
     value.sort_all_objects();
     value
 }
@@ -219,7 +221,7 @@ fn unordered(mut lines: Vec<String>) -> String {
     lines.sort();
     let mut digest = Sha256::new();
     lines.iter().for_each(|line| digest.update(format!("{line}\n")));
-    hex(digest)
+    digest_to_hex(digest)
 }
 
 /// Where playbooks have what they import, beside them.
@@ -243,8 +245,8 @@ const ROLE: [&str; 10] = [
 /// elsewhere. Other files, such as a log, do not count.
 fn playbooks(phase: &Phase<'_>, job: &Job) -> String {
     let resources = &job.inventory.deployments;
-    let hooks = resources.iter().flat_map(|one| one.spec.hooks.iter().map(|hook| one.place(&hook.playbook)));
-    let named = [phase.site().playbook(observation::PLAYBOOK)].into_iter().chain(hooks);
+    let hooks = resources.iter().flat_map(|one| one.spec.hooks.iter().map(|hook| one.resolve_beside(&hook.playbook)));
+    let named = [phase.site().playbook_path(observation::PLAYBOOK)].into_iter().chain(hooks);
     let mut lines = BTreeSet::new();
     let mut of_roles: BTreeSet<PathBuf> = phase.launch().loader.roles_path.into_iter().collect();
     for playbook in named {
@@ -288,16 +290,16 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 
 /// The digest of a file; why it cannot be read otherwise.
 fn file(path: &Path) -> String {
-    crate::bundle::digest(path).unwrap_or_else(|error| error.to_string())
+    crate::bundle::file_digest(path).unwrap_or_else(|error| error.to_string())
 }
 
 /// The digest of a bundle's manifest, or of its files' names, sizes and times; why it cannot be read otherwise.
-fn bundle(path: &str, around: &Surroundings) -> String {
+fn bundle(path: &str, around: &ProcessEnvironment) -> String {
     let read = || -> Result<String, crate::bundle::Error> {
         let mut digest = Sha256::new();
         // As the modules that install from it take the path.
-        digest.update(Bundle::open(&around.absolute(around.expand(path)), around)?.manifest()?.to_yaml());
-        Ok(hex(digest))
+        digest.update(Bundle::open_bundle(&around.absolute(around.expand_home(path)), around)?.manifest()?.to_yaml());
+        Ok(digest_to_hex(digest))
     };
     read().unwrap_or_else(|error| error.to_string())
 }

@@ -8,9 +8,9 @@ use super::members;
 use super::{Deployment, Error};
 use crate::connection::Fence;
 use crate::engine::{Defaults, Job, Tags};
-use crate::inventory::{Inventory, Reading};
-use crate::launch::{Launch, Manner, options};
-use crate::remote::Hold;
+use crate::inventory::{Inventory, InventoryOptions};
+use crate::launch::{Launch, RunOptions, options};
+use crate::remote::DeploymentLease;
 use crate::settings::Settings;
 use crate::value::vault::Keyring;
 use crate::value::yaml::Duplicates;
@@ -58,7 +58,7 @@ pub struct Run<'a> {
     /// The hosts to run it on, as a pattern. None: all.
     pub limit: Option<String>,
     /// The lock under which it changes things.
-    pub hold: Option<Hold>,
+    pub hold: Option<DeploymentLease>,
 }
 
 impl Site {
@@ -68,7 +68,7 @@ impl Site {
     /// No inventory is named.
     pub fn checked(self) -> Result<Site, Error> {
         for password in self.defaults.password.iter().chain(&self.defaults.become_password) {
-            self.keyring.hidden.add(Secret::reveal(password));
+            self.keyring.hidden.add_secret(Secret::reveal(password));
         }
         if self.sources.is_empty() { Err(Error::NoSource) } else { Ok(self) }
     }
@@ -77,8 +77,8 @@ impl Site {
     ///
     /// # Errors
     /// It is written wrongly, cannot be asked for, or a password of the person's own was given for a resource from an API.
-    pub async fn read(&self) -> Result<Phase<'_>, Error> {
-        let reading = Reading { duplicates: self.duplicates.clone(), ..options::reading(&self.settings)? };
+    pub async fn read_inventory(&self) -> Result<Phase<'_>, Error> {
+        let reading = InventoryOptions { duplicates: self.duplicates.clone(), ..options::reading(&self.settings)? };
         let (sources, keyring) = (self.sources.clone(), self.keyring.clone());
         // On a thread that may wait: a source may be a program or an API server.
         let read = tokio::task::spawn_blocking(move || Inventory::load_with(&sources, &keyring, &reading));
@@ -88,7 +88,7 @@ impl Site {
     }
 
     /// A playbook of the deployment.
-    pub fn playbook(&self, name: &str) -> PathBuf {
+    pub fn playbook_path(&self, name: &str) -> PathBuf {
         self.playbooks.join(name)
     }
 
@@ -112,15 +112,15 @@ impl Phase<'_> {
     /// # Errors
     /// It describes none, or a host's variables cannot be rendered.
     pub async fn deployment(&self, control: &Control) -> Result<Deployment, Error> {
-        self.inventory.warnings.iter().for_each(|warning| control.tell(Progress::Warning(warning.clone())));
-        self.describe(control).await
+        self.inventory.warnings.iter().for_each(|warning| control.report_progress(Progress::Warning(warning.clone())));
+        self.describe_deployment(control).await
     }
 
     /// As [`Phase::deployment`], without the warnings of the inventory.
-    pub(super) async fn describe(&self, control: &Control) -> Result<Deployment, Error> {
+    pub(super) async fn describe_deployment(&self, control: &Control) -> Result<Deployment, Error> {
         let mut job = self.job(Run { check: true, ..Run::default() }, control).await?;
         job.defaults.r#become = true;
-        Deployment::of(&job)
+        Deployment::of_job(&job)
     }
 
     pub(super) fn launch(&self) -> Launch {
@@ -143,15 +143,15 @@ impl Phase<'_> {
         let launch = self.launch();
         let mut playbooks = Vec::new();
         if let Some(path) = run.playbook {
-            playbooks.push(launch.loader.playbook(path)?.into_iter().map(Arc::new).collect());
+            playbooks.push(launch.loader.load_playbook(path)?.into_iter().map(Arc::new).collect());
         }
         let mut job = launch.job(playbooks, Tags::default(), &self.manner(run.check), &site.settings)?;
         job.defaults = site.defaults.clone();
         job.limit = run.limit;
         if members::concern(&job)
-            && let Some(warning) = members::look(&mut job).await?
+            && let Some(warning) = members::find_members(&mut job).await?
         {
-            control.tell(Progress::Warning(warning));
+            control.report_progress(Progress::Warning(warning));
         }
         job.hold = run.hold;
         if !run.vars.is_empty() {
@@ -170,9 +170,9 @@ impl Phase<'_> {
         Ok(self.launch().job(Vec::new(), Tags::default(), &self.manner(true), &self.site.settings)?.fence())
     }
 
-    fn manner(&self, check: bool) -> Manner {
+    fn manner(&self, check: bool) -> RunOptions {
         let site = self.site;
-        Manner {
+        RunOptions {
             check,
             // A plan shows it with -v.
             diff: check && site.verbosity > 0,

@@ -25,7 +25,7 @@ impl Stage {
     }
 
     /// The stage of a name.
-    pub fn named(name: &str) -> Option<Stage> {
+    pub fn stage_named(name: &str) -> Option<Stage> {
         STAGES.into_iter().find(|stage| stage.name() == name)
     }
 

@@ -29,10 +29,10 @@ pub struct Report {
 ///
 /// # Errors
 /// The deployment cannot be read.
-pub async fn read(site: &Site, control: &Control) -> Result<Option<Report>, Error> {
-    let phase = site.read().await?;
+pub async fn read_status(site: &Site, control: &Control) -> Result<Option<Report>, Error> {
+    let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
-    let playbook = site.playbook(Status::PLAYBOOK);
+    let playbook = site.playbook_path(Status::PLAYBOOK);
     let job = phase.job(Run { playbook: Some(&playbook), ..Run::default() }, control).await?;
     let mut unreachable = BTreeMap::new();
     let mut failures = Vec::new();
@@ -59,6 +59,6 @@ pub async fn read(site: &Site, control: &Control) -> Result<Option<Report>, Erro
     let unfinished = deployment.journal().await.filter(|journal| !journal.done && !is_running(journal));
     let reported = recap.stats.run.get(Status::VARIABLE);
     let status = reported.map(Status::read).transpose().map_err(Error::Observation)?;
-    let outcome = Outcome::of(&recap);
+    let outcome = Outcome::of_recap(&recap);
     Ok(Some(Report { deployment, status, unreachable, failures, holder, unfinished, outcome }))
 }

@@ -3,14 +3,14 @@
 use minijinja::value::ValueKind;
 
 use super::item::Item;
-use crate::modules::Entry;
-use crate::playbook::Written;
+use crate::modules::ModuleEntry;
+use crate::playbook::SourceValue;
 use crate::template;
 use crate::value::{Template, Value, Vars, has_marks};
 
 impl Item<'_> {
     /// The arguments, rendered: `module_defaults` below `args:` below what stands in the task.
-    pub(super) fn arguments(&self, entry: &Entry) -> Result<Vars, template::Error> {
+    pub(super) fn arguments(&self, entry: &ModuleEntry) -> Result<Vars, template::Error> {
         let templar = &self.batch.run.job.templar;
         let mut rendered = Vars::new();
         let mut merge = |value: &Value| {
@@ -44,7 +44,9 @@ impl Item<'_> {
             }
             // `set_fact` may name its variables by templates.
             let name = match has_marks(name) {
-                true => templar.render_string(&Template::value(name, Some(&written.origin)), &self.scope)?.into(),
+                true => {
+                    templar.render_string(&Template::template_value(name, Some(&written.origin)), &self.scope)?.into()
+                }
                 false => name.clone(),
             };
             if template::is_omit(&value) {
@@ -57,7 +59,7 @@ impl Item<'_> {
     }
 
     /// An argument, rendered. Those that are evaluated afterwards must not be what a host said.
-    fn argument(&self, entry: &Entry, name: &str, value: &Value) -> Result<Value, template::Error> {
+    fn argument(&self, entry: &ModuleEntry, name: &str, value: &Value) -> Result<Value, template::Error> {
         let templar = &self.batch.run.job.templar;
         match evaluated(entry) {
             Some(evaluated) if evaluated == name => templar.indirect(value, &self.scope),
@@ -76,7 +78,7 @@ impl Item<'_> {
     /// Those that can be rendered, and the others as they are written: what is known of a task that could not begin.
     pub(super) fn arguments_as_far(&self) -> Vars {
         let templar = &self.batch.run.job.templar;
-        let value = |written: &Written| {
+        let value = |written: &SourceValue| {
             let rendered = templar.render(&written.value, &self.scope);
             rendered.unwrap_or_else(|_| Value::from(written.value.to_string()))
         };
@@ -84,16 +86,16 @@ impl Item<'_> {
     }
 
     /// A mapping with its names rendered, those that the person wrote: `set_stats` may have templates there.
-    fn with_names(&self, written: &Written, value: Value) -> Result<Value, template::Error> {
+    fn with_names(&self, written: &SourceValue, value: Value) -> Result<Value, template::Error> {
         let names: Vec<Value> = written.value.try_iter().into_iter().flatten().collect();
         if value.kind() != ValueKind::Map || !names.iter().any(|name| name.as_str().is_some_and(has_marks)) {
             return Ok(value);
         }
         let templar = &self.batch.run.job.templar;
         let render = |name: &Value| match name.as_str().filter(|name| has_marks(name)) {
-            Some(text) => {
-                templar.render_string(&Template::value(text, Some(&written.origin)), &self.scope).map(Value::from)
-            }
+            Some(text) => templar
+                .render_string(&Template::template_value(text, Some(&written.origin)), &self.scope)
+                .map(Value::from),
             None => Ok(name.clone()),
         };
         let pairs = names.iter().map(|name| Ok((render(name)?, value.get_item(name).unwrap_or_default())));
@@ -102,7 +104,7 @@ impl Item<'_> {
 }
 
 /// The argument of a module that holds expressions.
-fn evaluated(entry: &Entry) -> Option<&'static str> {
+fn evaluated(entry: &ModuleEntry) -> Option<&'static str> {
     match entry.doc.name {
         "assert" => Some("that"),
         "debug" => Some("var"),

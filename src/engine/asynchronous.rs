@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::event::{Event, Status, TaskResult};
 use super::item::{Delegate, Item, blank, finished, from_error};
-use crate::modules::{self, Async, Done, Effect, Outcome, async_job};
+use crate::modules::{self, Async, Effect, ModuleResult, Outcome, async_job};
 use crate::remote::Remote;
 use crate::value::{Value, Vars, mapping};
 
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_secs(30);
 
 /// What a task says with `async` and `poll`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Apart {
+pub(super) struct AsyncOptions {
     pub kind: Async,
     pub limit: Duration,
     /// None: `poll: 0`, it is left alone.
@@ -38,20 +38,20 @@ pub(super) fn refusal(kind: Async, module: &str, left_alone: bool) -> Option<(St
 
 impl Item<'_> {
     /// What the task says of going on apart from the connection; None: nothing.
-    pub(super) fn apart(&self) -> Result<Option<Apart>, modules::Error> {
-        let Some(limit) = self.number(("async", self.task.asynchronous.as_ref()))?.and_then(seconds) else {
+    pub(super) fn apart(&self) -> Result<Option<AsyncOptions>, modules::Error> {
+        let Some(limit) = self.number_keyword(("async", self.task.asynchronous.as_ref()))?.and_then(seconds) else {
             return Ok(None);
         };
         let default = self.batch.run.job.options.poll_interval.unwrap_or(INTERVAL);
-        let poll = match self.number(("poll", self.task.poll.as_ref()))? {
+        let poll = match self.number_keyword(("poll", self.task.poll.as_ref()))? {
             Some(poll) => seconds(poll),
             None => Some(default),
         };
-        let entry = modules::of(self.task.action.doc);
+        let entry = modules::entry_of_doc(self.task.action.doc);
         let kind = entry.asynchronous;
         match refusal(kind, entry.doc.name, poll.is_none()) {
             Some((message, hint)) => Err(modules::Error::Failed { message, hint: Some(hint.to_owned()) }),
-            None => Ok(Some(Apart { kind, limit, poll })),
+            None => Ok(Some(AsyncOptions { kind, limit, poll })),
         }
     }
 
@@ -59,13 +59,13 @@ impl Item<'_> {
     pub(super) async fn follow(
         &self,
         delegate: Option<&Delegate>,
-        apart: Apart,
-        mut done: Done,
+        apart: AsyncOptions,
+        mut done: ModuleResult,
     ) -> (TaskResult, Vec<Effect>) {
         if apart.kind != Async::Job || done.outcome.failed.is_some() {
             return finished(done);
         }
-        let Some(job) = async_job::named(&done.outcome) else {
+        let Some(job) = async_job::job_name(&done.outcome) else {
             async_job::name_of_none(&mut done.outcome);
             return finished(done);
         };
@@ -79,7 +79,7 @@ impl Item<'_> {
             match looked {
                 Ok(Ok((outcome, remote))) if is_finished(&outcome) => {
                     self.forget(&remote, &job).await;
-                    return finished(Done { changed: outcome.changed, diff: Vec::new(), outcome });
+                    return finished(ModuleResult { changed: outcome.changed, diff: Vec::new(), outcome });
                 }
                 Ok(Ok((outcome, _))) if last => return too_late(apart.limit, outcome),
                 Ok(Ok(_)) => self.batch.run.tell(Event::AsyncPoll {
@@ -107,7 +107,7 @@ impl Item<'_> {
     async fn look(&self, delegate: Option<&Delegate>, job: &str) -> Result<(Outcome, Remote), modules::Error> {
         let remote = self.remote(delegate).await?;
         let parent = async_job::directory(&remote, &self.batch.run.job.templar, &self.scope).await?;
-        Ok((async_job::look(&remote, &parent, job).await?, remote))
+        Ok((async_job::read_job(&remote, &parent, job).await?, remote))
     }
 
     /// Removes what is left of a job whose result is known.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::host::State;
+use super::host::HostState;
 use super::{Job, Run, scope};
 use crate::inventory::VarsFiles;
 use crate::playbook::{Handler, Play};
@@ -26,9 +26,9 @@ pub(crate) struct Batch {
     /// The play's handlers, those of roles first; an `include_role` adds to them.
     pub handlers: RwLock<Vec<Arc<Handler>>>,
     /// Variables of the run and the play that are the same for every host.
-    pub shared: scope::Shared,
+    pub shared: scope::BatchVars,
     /// Hosts that failed or were lost, and which of both, in this batch or before; `ansible_play_hosts` leaves them out.
-    pub gone: RwLock<HashMap<Arc<str>, State>>,
+    pub gone: RwLock<HashMap<Arc<str>, HostState>>,
     /// `meta: clear_host_errors`: the play's hosts take part in the plays after it, whatever became of them before.
     pub forgiven: AtomicBool,
     /// `meta: end_play`: the play has no further batches.

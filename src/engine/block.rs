@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::batch::Batch;
-use super::host::{HostRun, State, extend};
+use super::host::{HostRun, HostState, extend};
 use super::{handlers, hooks, include, meta, start_at, task};
 use crate::playbook::{Block, Role, Step};
 
@@ -90,16 +90,16 @@ fn has_run(host: &HostRun, role: &Role) -> bool {
 }
 
 async fn rescue(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<HostRun> {
-    let saved = |host: &HostRun| matches!(host.state, State::Failed | State::Halted);
+    let saved = |host: &HostRun| matches!(host.state, HostState::Failed | HostState::Halted);
     let (mut failed, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(saved);
     for host in &mut failed {
-        if host.state == State::Failed {
+        if host.state == HostState::Failed {
             batch.run.count(&host.name, |counts| {
                 counts.failed = counts.failed.saturating_sub(1);
                 counts.rescued += 1;
             });
         }
-        host.state = State::Going;
+        host.state = HostState::Going;
         extend(&mut host.vars.set, std::mem::take(&mut host.failure));
         batch.run.board.publish(&host.name, &mut host.vars);
         batch.gone.write().remove(&host.name);
@@ -115,16 +115,16 @@ async fn always(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<H
     let inside = hosts
         .into_iter()
         .map(|mut host| {
-            if matches!(host.state, State::Failed | State::Halted) {
+            if matches!(host.state, HostState::Failed | HostState::Halted) {
                 before.insert(host.name.clone(), host.state);
-                host.state = State::Going;
+                host.state = HostState::Going;
             }
             host
         })
         .collect();
     let mut after = steps(batch, &block.always, inside).await;
     for host in &mut after {
-        if let Some(state) = before.remove(&host.name).filter(|_| host.state == State::Going) {
+        if let Some(state) = before.remove(&host.name).filter(|_| host.state == HostState::Going) {
             host.state = state;
         }
     }

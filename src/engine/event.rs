@@ -168,7 +168,7 @@ pub struct Recap {
     pub hosts: IndexMap<Arc<str>, Counts>,
     /// `set_stats`.
     pub stats: Stats,
-    pub lost: Lost,
+    pub lost: HostFailures,
     pub took: Duration,
     pub interrupted: bool,
 }
@@ -176,7 +176,7 @@ pub struct Recap {
 /// How hosts ended, which is what a run's exit code tells: not by failures that were rescued, or that
 /// `meta: clear_host_errors` forgave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct HostFailures {
     pub failed: BTreeSet<Arc<str>>,
     pub unreachable: BTreeSet<Arc<str>>,
 }

@@ -28,7 +28,7 @@ impl Cache {
     ///
     /// # Errors
     /// It cannot be made: the message names it.
-    pub(super) fn open(place: FactCache, events: UnboundedSender<TimedEvent>) -> Result<Cache, String> {
+    pub(super) fn open_cache(place: FactCache, events: UnboundedSender<TimedEvent>) -> Result<Cache, String> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
         let cannot =
             |error| format!("cannot create the directory {} of the fact cache: {error}", place.directory.display());
@@ -37,7 +37,7 @@ impl Cache {
     }
 
     /// What is known of a host; None if there is no file, or one too old.
-    pub(super) fn read(&self, host: &str) -> Option<HostVars> {
+    pub(super) fn cached_facts(&self, host: &str) -> Option<HostVars> {
         let path = self.path(host)?;
         let age = fs::metadata(&path).ok()?.modified().ok()?.elapsed().unwrap_or_default();
         if self.place.timeout.is_some_and(|limit| age > limit) {
@@ -48,7 +48,7 @@ impl Cache {
     }
 
     /// Writes the facts of a host, whole or not at all, for their owner alone.
-    pub(super) fn write(&self, host: &str, vars: &HostVars) {
+    pub(super) fn store_facts(&self, host: &str, vars: &HostVars) {
         let Some(path) = self.path(host) else { return };
         if let Err(error) = self.replace(&path, vars) {
             self.warn(&format!("cannot write the fact cache {}: {error}", path.display()));
@@ -56,7 +56,7 @@ impl Cache {
     }
 
     /// Forgets a host.
-    pub(super) fn remove(&self, host: &str) {
+    pub(super) fn forget_host(&self, host: &str) {
         let Some(path) = self.path(host) else { return };
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
@@ -121,7 +121,7 @@ mod tests {
     fn cache(directory: &Path, timeout: Option<Duration>) -> (Cache, UnboundedReceiver<TimedEvent>) {
         let (sender, receiver) = unbounded_channel();
         let place = FactCache { directory: directory.join("a/b"), prefix: "p_".into(), timeout };
-        (Cache::open(place, sender).unwrap(), receiver)
+        (Cache::open_cache(place, sender).unwrap(), receiver)
     }
 
     fn facts() -> HostVars {
@@ -135,14 +135,14 @@ mod tests {
     fn facts_come_back_as_they_were_and_only_their_owner_may_read_them() {
         let scratch = tempfile::tempdir().unwrap();
         let (cache, _) = cache(scratch.path(), Some(Duration::from_secs(60)));
-        cache.write("h1", &facts());
+        cache.store_facts("h1", &facts());
         let mode = |path: &str| fs::metadata(scratch.path().join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("a/b"), mode("a/b/p_h1")), (0o700, 0o600));
-        let back = cache.read("h1").unwrap();
+        let back = cache.cached_facts("h1").unwrap();
         assert!(back.gathered);
         assert_eq!(back.facts, facts().facts);
-        cache.remove("h1");
-        assert!(cache.read("h1").is_none());
+        cache.forget_host("h1");
+        assert!(cache.cached_facts("h1").is_none());
         assert_eq!(fs::read_dir(scratch.path().join("a/b")).unwrap().count(), 0, "something is left");
     }
 
@@ -150,11 +150,11 @@ mod tests {
     fn facts_that_are_too_old_are_not_read() {
         let scratch = tempfile::tempdir().unwrap();
         let (short, _) = cache(scratch.path(), Some(Duration::from_millis(10)));
-        short.write("h1", &facts());
+        short.store_facts("h1", &facts());
         std::thread::sleep(Duration::from_millis(30));
-        assert!(short.read("h1").is_none());
+        assert!(short.cached_facts("h1").is_none());
         let (endless, _) = cache(scratch.path(), None);
-        assert!(endless.read("h1").is_some());
+        assert!(endless.cached_facts("h1").is_some());
     }
 
     #[test]
@@ -162,10 +162,10 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (cache, mut events) = cache(scratch.path(), None);
         fs::write(scratch.path().join("a/b/p_h1"), "{").unwrap();
-        assert!(cache.read("h1").is_none());
+        assert!(cache.cached_facts("h1").is_none());
         let Ok(TimedEvent { event: Event::Warning(words), .. }) = events.try_recv() else { panic!("nothing was told") };
         assert!(words.contains("p_h1: it is not a JSON object: "), "{words}");
-        cache.write("x/../../y", &facts());
+        cache.store_facts("x/../../y", &facts());
         assert!(!scratch.path().join("y").exists() && !scratch.path().join("a/y").exists());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::batch::Batch;
-use super::host::{HostRun, State};
+use super::host::{HostRun, HostState};
 use super::notify::{handlers_named, snapshot};
 use super::{include, meta, task};
 use crate::playbook::Task;
@@ -46,7 +46,7 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
             }
         }
         // Forced handlers run on hosts that another one's failure has stopped, too.
-        let forced = |host: &HostRun| force && matches!(host.state, State::Failed | State::Halted);
+        let forced = |host: &HostRun| force && matches!(host.state, HostState::Failed | HostState::Halted);
         let waits = |host: &HostRun| !host.waiting.is_empty() && (host.going() || forced(host));
         let waiting = || hosts.iter().filter(|host| waits(host)).flat_map(|host| host.waiting.iter().copied());
         let Some(index) = waiting().filter(|index| *index >= at).min().or_else(|| waiting().min()) else {
@@ -64,7 +64,7 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
             host.waiting.shift_remove(&index);
             if !host.going() {
                 stopped_before.insert(host.name.clone(), host.state);
-                host.state = State::Going;
+                host.state = HostState::Going;
             }
         }
         let mut after = match &handler.include {
@@ -73,7 +73,7 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
         };
         for host in &mut after {
             // A host that fails in a handler runs no further ones, forced or not.
-            if host.state == State::Failed {
+            if host.state == HostState::Failed {
                 host.notified.clear();
                 host.waiting.clear();
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::batch::Batch;
-use super::host::{HostRun, IncludeLayer, State};
+use super::host::{HostRun, HostState, IncludeLayer};
 use super::{block, handlers};
 use crate::playbook::{Role, Step};
 use crate::value::{Value, Vars};
@@ -49,22 +49,22 @@ fn in_hook(hosts: &[HostRun]) -> bool {
 
 /// Runs a hook whatever became of its hosts; what became of them stays, unless the hook itself fails.
 async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Option<&Role>) -> Vec<HostRun> {
-    let lost = |host: &&HostRun| matches!(host.state, State::Failed | State::Unreachable);
+    let lost = |host: &&HostRun| matches!(host.state, HostState::Failed | HostState::Unreachable);
     let failed: Value = hosts.iter().filter(lost).map(|host| Value::from(host.name.as_ref())).collect();
     let mut before = std::collections::HashMap::new();
     let revived = hosts
         .into_iter()
         .map(|mut host| {
             let vars = Vars::from([
-                ("windlass_hook_failed".into(), Value::from(host.state == State::Failed)),
+                ("windlass_hook_failed".into(), Value::from(host.state == HostState::Failed)),
                 ("windlass_hook_failed_hosts".into(), failed.clone()),
             ]);
             host.include_params.push(IncludeLayer { vars: Arc::new(vars), own: false });
-            if matches!(host.state, State::Failed | State::Halted | State::Ended) {
+            if matches!(host.state, HostState::Failed | HostState::Halted | HostState::Ended) {
                 // Handlers that it never came to are not the hook's.
                 let handlers = (std::mem::take(&mut host.notified), std::mem::take(&mut host.waiting));
                 before.insert(host.name.clone(), (host.state, handlers));
-                host.state = State::Going;
+                host.state = HostState::Going;
             }
             host
         })

@@ -28,7 +28,7 @@ pub(crate) struct HostRun {
     pub notified: IndexSet<Arc<str>>,
     /// Handlers (by their index in the play's list) that are being run and wait for their turn.
     pub waiting: IndexSet<usize>,
-    pub state: State,
+    pub state: HostState,
     /// How many blocks with `rescue` it is in: what fails there may be saved yet.
     pub rescues: usize,
     /// `ansible_failed_task` and `ansible_failed_result` of the failure that put it into its state; a `rescue` sees them.
@@ -49,7 +49,7 @@ pub(crate) struct HostRun {
 
 /// Whether a host goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum HostState {
     Going,
     /// A task failed; a `rescue` may save it.
     Failed,
@@ -88,7 +88,7 @@ pub(crate) struct HostVars {
 
 impl HostRun {
     pub(super) fn going(&self) -> bool {
-        self.state == State::Going && !self.role_ended
+        self.state == HostState::Going && !self.role_ended
     }
 }
 
@@ -168,14 +168,14 @@ impl PublishedVars {
     /// Gives a host something: others see it at once, the host itself when it publishes or receives.
     pub(super) fn give(&self, host: &Arc<str>, gift: DelegatedFacts) {
         // Beside what the cache knows, not instead of it.
-        self.read(host);
+        self.published_vars(host);
         let facts = matches!(gift, DelegatedFacts::Facts(_));
         let mut all = self.all.write();
         let published = all.entry(host.clone()).or_default();
         published.vars.take(gift.clone());
         published.gifts.push(gift);
         if let Some(cache) = self.cache.as_ref().filter(|_| facts) {
-            cache.write(host, &published.vars);
+            cache.store_facts(host, &published.vars);
         }
     }
 
@@ -188,22 +188,22 @@ impl PublishedVars {
     }
 
     /// What is known of a host, from this run or from the cache.
-    pub(super) fn read(&self, host: &str) -> HostVars {
+    pub(super) fn published_vars(&self, host: &str) -> HostVars {
         let all = self.all.read();
         if let Some(published) = all.get(host) {
             return published.vars.clone();
         }
         drop(all);
         let Some(cache) = &self.cache else { return HostVars::default() };
-        let vars = cache.read(host).unwrap_or_default();
+        let vars = cache.cached_facts(host).unwrap_or_default();
         let mut all = self.all.write();
         all.entry(host.into()).or_insert_with(|| Published { vars, gifts: Vec::new() }).vars.clone()
     }
 
     /// Keeps a host's facts for later runs.
-    pub(super) fn keep(&self, host: &HostRun) {
+    pub(super) fn publish_host(&self, host: &HostRun) {
         if let Some(cache) = &self.cache {
-            cache.write(&host.name, &host.vars);
+            cache.store_facts(&host.name, &host.vars);
         }
     }
 
@@ -212,7 +212,7 @@ impl PublishedVars {
         host.vars.facts = Arc::default();
         host.vars.gathered = false;
         if let Some(cache) = &self.cache {
-            cache.remove(&host.name);
+            cache.forget_host(&host.name);
         }
         self.publish(&host.name, &mut host.vars);
     }

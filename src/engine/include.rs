@@ -7,16 +7,16 @@ use futures::future::BoxFuture;
 
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered};
-use super::host::{HostRun, IncludeLayer, State};
+use super::host::{HostRun, HostState, IncludeLayer};
 use super::item::{Item, blank, failure_of};
 use super::keyword::{self, Refused};
 use super::task::{spread_failure, start_of};
 use super::{block, loops, step};
-use crate::playbook::load::From;
-use crate::playbook::{Handler, Include, IncludeWhat, Role, Step, Written};
+use crate::playbook::load::EntryPoint;
+use crate::playbook::{Handler, Include, IncludeWhat, Role, SourceValue, Step};
 use crate::template::{self, Scope};
 use crate::value::Vars;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// How many includes may be within each other: enough for a file that includes itself until something is so, and an end
 /// for one that never stops.
@@ -24,15 +24,15 @@ const DEEPEST: usize = 200;
 
 /// One thing that a host asks for: what to load, and the loop variables for it.
 #[derive(Debug, Clone, PartialEq)]
-struct Wish {
-    what: What,
+struct IncludeRequest {
+    what: IncludeTarget,
     vars: Vars,
     /// The label of the loop's item.
     item: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum What {
+enum IncludeTarget {
     Tasks(String),
     Role {
         name: String,
@@ -43,11 +43,11 @@ enum What {
     },
 }
 
-impl What {
+impl IncludeTarget {
     fn words(&self) -> String {
         match self {
-            What::Tasks(file) => file.clone(),
-            What::Role { name, .. } => name.clone(),
+            IncludeTarget::Tasks(file) => file.clone(),
+            IncludeTarget::Role { name, .. } => name.clone(),
         }
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn on_hosts<'a>(
             rest.extend(able.drain(1..));
         }
         rest.extend(refused.into_iter().map(|refused| refuse(batch, include, &start, refused)));
-        let mut queue: Vec<(HostRun, std::collections::VecDeque<Wish>)> = Vec::new();
+        let mut queue: Vec<(HostRun, std::collections::VecDeque<IncludeRequest>)> = Vec::new();
         for host in able {
             match wishes(batch, include, &host) {
                 Ok(Some(wishes)) => queue.push((host, wishes.into())),
@@ -111,7 +111,7 @@ async fn rounds(
     batch: &Arc<Batch>,
     include: &Include,
     start: &Arc<TaskStart>,
-    mut queue: Vec<(HostRun, std::collections::VecDeque<Wish>)>,
+    mut queue: Vec<(HostRun, std::collections::VecDeque<IncludeRequest>)>,
 ) -> Vec<HostRun> {
     let mut done = Vec::new();
     loop {
@@ -141,7 +141,7 @@ async fn rounds(
 }
 
 /// A file or role that cannot be loaded, as a result: all that is wrong with it.
-fn wrong(complaints: &[Complaint]) -> TaskResult {
+fn wrong(complaints: &[Diagnostic]) -> TaskResult {
     let mut results = complaints.iter().map(failure_of);
     let mut whole = results.next().unwrap_or_else(|| blank(Status::Failed));
     for result in results {
@@ -158,7 +158,7 @@ async fn run(
     batch: &Arc<Batch>,
     include: &Include,
     start: &Arc<TaskStart>,
-    wish: &Wish,
+    wish: &IncludeRequest,
     mut hosts: Vec<HostRun>,
 ) -> Vec<HostRun> {
     let deepest = hosts.iter().map(|host| host.include_params.len()).max().unwrap_or(0) / 2;
@@ -174,8 +174,8 @@ async fn run(
     };
     let names = hosts.iter().map(|host| host.name.clone()).collect();
     let path = match wish.what {
-        What::Tasks(_) => steps.first().and_then(file_of),
-        What::Role { .. } => None,
+        IncludeTarget::Tasks(_) => steps.first().and_then(file_of),
+        IncludeTarget::Role { .. } => None,
     };
     batch.run.tell(Event::Included { what: wish.what.words(), path, item: wish.item.clone(), hosts: names });
     for host in &hosts {
@@ -205,17 +205,22 @@ fn file_of(step: &Step) -> Option<PathBuf> {
     std::path::absolute(origin.path()).ok()
 }
 
-fn endless(wish: &Wish) -> Complaint {
+fn endless(wish: &IncludeRequest) -> Diagnostic {
     let message = format!("more than {DEEPEST} nested includes, the last one of {:?}", wish.what.words());
-    Complaint::new(message, None).hint("a file that includes itself needs a condition that stops it")
+    Diagnostic::new(message, None).hint("a file that includes itself needs a condition that stops it")
 }
 
-fn load(batch: &Batch, include: &Include, wish: &Wish, hosts: &mut [HostRun]) -> Result<Vec<Step>, Vec<Complaint>> {
+fn load(
+    batch: &Batch,
+    include: &Include,
+    wish: &IncludeRequest,
+    hosts: &mut [HostRun],
+) -> Result<Vec<Step>, Vec<Diagnostic>> {
     let loader = &batch.run.job.loader;
     match &wish.what {
-        What::Tasks(file) => loader.included_tasks(include, file),
-        What::Role { name, tasks, vars, defaults, handlers } => {
-            let from = From {
+        IncludeTarget::Tasks(file) => loader.included_tasks(include, file),
+        IncludeTarget::Role { name, tasks, vars, defaults, handlers } => {
+            let from = EntryPoint {
                 tasks: tasks.as_deref(),
                 vars: vars.as_deref(),
                 defaults: defaults.as_deref(),
@@ -260,18 +265,18 @@ fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
 }
 
 /// What a host asks for, item by item; None: its conditions say no.
-fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec<Wish>>, template::Error> {
+fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec<IncludeRequest>>, template::Error> {
     let scope = batch.task_scope(host, &include.task);
     let Some(repeat) = &include.task.repeat else {
         return Ok(wish(batch, include, &scope, Vars::new())?.map(|wish| vec![wish]));
     };
-    let items = loops::items(batch, repeat, &include.task.action.written, &scope)?;
+    let items = loops::loop_items(batch, repeat, &include.task.action.written, &scope)?;
     let mut wishes = Vec::new();
     for index in 0..items.len() {
         let vars = loops::loop_vars(repeat, &items, index);
-        let scope = scope.with(vars.clone());
+        let scope = scope.with_layer(vars.clone());
         let item = loops::label(batch, repeat, &items[index], &scope);
-        wishes.extend(wish(batch, include, &scope, vars)?.map(|wish| Wish { item: Some(item), ..wish }));
+        wishes.extend(wish(batch, include, &scope, vars)?.map(|wish| IncludeRequest { item: Some(item), ..wish }));
         if loops::breaks(batch, repeat, &scope)? {
             break;
         }
@@ -279,18 +284,23 @@ fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec
     Ok((!wishes.is_empty()).then_some(wishes))
 }
 
-fn wish(batch: &Batch, include: &Include, scope: &Scope, vars: Vars) -> Result<Option<Wish>, template::Error> {
+fn wish(
+    batch: &Batch,
+    include: &Include,
+    scope: &Scope,
+    vars: Vars,
+) -> Result<Option<IncludeRequest>, template::Error> {
     let templar = &batch.run.job.templar;
     for when in &include.task.keywords.when {
         if !templar.condition(&when.value, Some(&when.origin), scope)? {
             return Ok(None);
         }
     }
-    let text = |written: &Written| templar.render_string(&written.value, scope);
-    let maybe = |written: &Option<Written>| written.as_ref().map(text).transpose();
+    let text = |written: &SourceValue| templar.render_string(&written.value, scope);
+    let maybe = |written: &Option<SourceValue>| written.as_ref().map(text).transpose();
     let what = match &include.what {
-        IncludeWhat::Tasks { file } => What::Tasks(text(file)?),
-        IncludeWhat::Role { name, tasks_from, vars_from, defaults_from, handlers_from, .. } => What::Role {
+        IncludeWhat::Tasks { file } => IncludeTarget::Tasks(text(file)?),
+        IncludeWhat::Role { name, tasks_from, vars_from, defaults_from, handlers_from, .. } => IncludeTarget::Role {
             name: text(name)?,
             tasks: maybe(tasks_from)?,
             vars: maybe(vars_from)?,
@@ -298,7 +308,7 @@ fn wish(batch: &Batch, include: &Include, scope: &Scope, vars: Vars) -> Result<O
             handlers: maybe(handlers_from)?,
         },
     };
-    Ok(Some(Wish { what, vars, item: None }))
+    Ok(Some(IncludeRequest { what, vars, item: None }))
 }
 
 /// A host for which it cannot be known what, or whether, to include.
@@ -320,7 +330,7 @@ fn refuse(batch: &Arc<Batch>, include: &Include, start: &Arc<TaskStart>, refused
 }
 
 fn fail(batch: &Batch, start: &Arc<TaskStart>, host: &mut HostRun, result: TaskResult) {
-    host.state = State::Failed;
+    host.state = HostState::Failed;
     host.failure = Vars::from([("ansible_failed_result".into(), registered(&result))]);
     batch.gone.write().insert(host.name.clone(), host.state);
     batch.run.count(&host.name, |counts| counts.failed += 1);

@@ -13,15 +13,15 @@ use super::host::HostRun;
 use super::keyword;
 use super::target;
 use crate::connection::{Method, Target};
-use crate::modules::{self, Async, Controller, Done, Effect, Place};
-use crate::playbook::{Task, Written};
+use crate::modules::{self, Async, Controller, Effect, ModuleResult, RunsAt};
+use crate::playbook::{SourceValue, Task};
 use crate::remote::Remote;
 use crate::template::{self, Scope, Templar};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::{DEEPEST, Value, Vars, float, is_too_deep, mapping};
 
 /// What one item left.
-pub(crate) struct Ran {
+pub(crate) struct ItemResult {
     pub result: TaskResult,
     pub effects: Vec<Effect>,
     /// The module's arguments, as far as they could be rendered.
@@ -59,7 +59,7 @@ impl<'a> Item<'a> {
     }
 
     /// Runs it; whatever happens is a result.
-    pub(super) async fn run(mut self) -> Ran {
+    pub(super) async fn run_item(mut self) -> ItemResult {
         let begun = Instant::now();
         let no_log = self.no_log();
         let mut delegate = None;
@@ -68,7 +68,7 @@ impl<'a> Item<'a> {
                 Ok(found) => {
                     delegate = found;
                     if let Some(delegate) = &delegate {
-                        self.scope = self.scope.with(self.delegated_vars(delegate));
+                        self.scope = self.scope.with_layer(self.delegated_vars(delegate));
                     }
                     self.attempts(delegate.as_ref(), no_log).await
                 }
@@ -93,7 +93,7 @@ impl<'a> Item<'a> {
             args.retain(|name, _| !doc.argument(name).is_some_and(|argument| argument.secret));
             args
         });
-        Ran { result: outcome.0, effects: outcome.1, args, delegate }
+        ItemResult { result: outcome.0, effects: outcome.1, args, delegate }
     }
 
     /// A secret must not come out because reading the flag failed.
@@ -125,16 +125,16 @@ impl<'a> Item<'a> {
         Ok(None)
     }
 
-    fn holds(&self, condition: &Written) -> Result<bool, template::Error> {
+    fn holds(&self, condition: &SourceValue) -> Result<bool, template::Error> {
         self.batch.run.job.templar.condition(&condition.value, Some(&condition.origin), &self.scope)
     }
 
-    fn flag(&self, keyword: keyword::Named<'_>, default: bool) -> Result<bool, template::Error> {
-        Ok(keyword::flag(&self.batch.run.job.templar, keyword, &self.scope)?.unwrap_or(default))
+    fn flag(&self, keyword: keyword::NamedKeyword<'_>, default: bool) -> Result<bool, template::Error> {
+        Ok(keyword::keyword_flag(&self.batch.run.job.templar, keyword, &self.scope)?.unwrap_or(default))
     }
 
-    pub(super) fn number(&self, keyword: keyword::Named<'_>) -> Result<Option<f64>, template::Error> {
-        keyword::number(&self.batch.run.job.templar, keyword, &self.scope)
+    pub(super) fn number_keyword(&self, keyword: keyword::NamedKeyword<'_>) -> Result<Option<f64>, template::Error> {
+        keyword::keyword_number(&self.batch.run.job.templar, keyword, &self.scope)
     }
 
     fn delegate(&self) -> Result<Option<Delegate>, template::Error> {
@@ -173,13 +173,13 @@ impl<'a> Item<'a> {
 
     /// `until`, `retries` and `delay`.
     async fn attempts(&mut self, delegate: Option<&Delegate>, no_log: bool) -> (TaskResult, Vec<Effect>) {
-        let retries = match self.number(("retries", self.task.retries.as_ref())) {
+        let retries = match self.number_keyword(("retries", self.task.retries.as_ref())) {
             Ok(number) => number.map(|number| u64::from(float::clamped(number))),
             Err(error) => return failed_to_render(&error),
         };
         let looping = !self.task.until.is_empty() || retries.is_some();
         let attempts = if looping { retries.unwrap_or(3) + 1 } else { 1 };
-        let delay = match self.number(("delay", self.task.delay.as_ref())) {
+        let delay = match self.number_keyword(("delay", self.task.delay.as_ref())) {
             Ok(delay) => Duration::from_secs_f64(delay.unwrap_or(5.0).clamp(0.0, 1e9)),
             Err(error) => return failed_to_render(&error),
         };
@@ -235,7 +235,7 @@ impl<'a> Item<'a> {
 
     /// Runs the module once.
     async fn attempt(&self, delegate: Option<&Delegate>) -> (TaskResult, Vec<Effect>) {
-        let limit = match self.number(("timeout", self.task.keywords.timeout.as_ref())) {
+        let limit = match self.number_keyword(("timeout", self.task.keywords.timeout.as_ref())) {
             Ok(limit) => limit.and_then(seconds),
             Err(error) => return failed_to_render(&error),
         };
@@ -264,9 +264,13 @@ impl<'a> Item<'a> {
         }
     }
 
-    async fn module(&self, delegate: Option<&Delegate>, apart: Option<Duration>) -> Result<Done, modules::Error> {
+    async fn module(
+        &self,
+        delegate: Option<&Delegate>,
+        apart: Option<Duration>,
+    ) -> Result<ModuleResult, modules::Error> {
         let job = &self.batch.run.job;
-        let entry = modules::of(self.task.action.doc);
+        let entry = modules::entry_of_doc(self.task.action.doc);
         // Once for all attempts, as in Ansible.
         let (args, twice) = match self.args.get() {
             Some(args) => (args, Vec::new()),
@@ -283,7 +287,7 @@ impl<'a> Item<'a> {
         let host = &self.host.name;
         let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
         let ask = |question| run.tell(Event::Question(question));
-        let door = Door { item: self, delegate };
+        let door = ItemConnection { item: self, delegate };
         let here = Controller {
             templar: &job.templar,
             scope: &self.scope,
@@ -300,8 +304,8 @@ impl<'a> Item<'a> {
         let tell = |warning| run.tell(Event::Warning(format!("{host}: {warning}")));
         twice.iter().for_each(|warning| tell(warning.to_string()));
         let mut done = match entry.place {
-            Place::Controller => (entry.run)(args, None, &here).await,
-            Place::Host => {
+            RunsAt::Controller => (entry.run)(args, None, &here).await,
+            RunsAt::Host => {
                 let remote = self.remote(delegate).await?;
                 (entry.run)(args, Some(&remote), &here).await
             }
@@ -321,7 +325,7 @@ impl<'a> Item<'a> {
         let target = self.target(delegate)?;
         let scope = self.connection_scope(delegate);
         let user = target::become_user(job, keywords, &scope)?;
-        let environment = target::environment(job, keywords, &self.scope)?;
+        let environment = target::task_environment(job, keywords, &self.scope)?;
         let sessions = self.batch.run.pool.sessions(&target).await.map_err(crate::remote::Error::from)?;
         Ok(Remote::open(&sessions, user.as_ref(), &environment).await?)
     }
@@ -373,7 +377,7 @@ impl<'a> Item<'a> {
 
     fn see(&mut self, result: &TaskResult) {
         if let Some(name) = &self.task.register {
-            self.scope = self.scope.with(Vars::from([(name.clone(), registered(result))]));
+            self.scope = self.scope.with_layer(Vars::from([(name.clone(), registered(result))]));
         }
     }
 
@@ -407,13 +411,13 @@ fn said(result: &mut TaskResult, name: &str, error: &template::Error) {
 }
 
 /// The item's host, for modules that open it themselves.
-struct Door<'a> {
+struct ItemConnection<'a> {
     item: &'a Item<'a>,
     delegate: Option<&'a Delegate>,
 }
 
 #[async_trait]
-impl modules::Open for Door<'_> {
+impl modules::Open for ItemConnection<'_> {
     async fn open(&self, anew: bool) -> Result<Remote, modules::Error> {
         if anew {
             self.item.batch.run.pool.reset(&self.item.target(self.delegate)?).await;
@@ -440,7 +444,7 @@ pub(crate) fn blank(status: Status) -> TaskResult {
     }
 }
 
-pub(super) fn finished(done: Done) -> (TaskResult, Vec<Effect>) {
+pub(super) fn finished(done: ModuleResult) -> (TaskResult, Vec<Effect>) {
     let outcome = done.outcome;
     let status = match (&outcome.failed, outcome.skipped, done.changed) {
         (Some(_), _, _) => Status::Failed,
@@ -493,7 +497,7 @@ pub(crate) fn failed_to_render(error: &template::Error) -> (TaskResult, Vec<Effe
 }
 
 /// What a person wrote wrongly, as a result: the message with its place, and the hint.
-pub(super) fn failure_of(complaint: &Complaint) -> TaskResult {
+pub(super) fn failure_of(complaint: &Diagnostic) -> TaskResult {
     TaskResult { message: Some(placed(complaint)), hint: complaint.hint.clone(), ..blank(Status::Failed) }
 }
 
@@ -503,7 +507,7 @@ pub(crate) fn template_message(error: &template::Error) -> String {
 }
 
 /// A message with its place, and the line with a caret below it.
-fn placed(complaint: &Complaint) -> String {
+fn placed(complaint: &Diagnostic) -> String {
     let Some(origin) = &complaint.origin else { return complaint.message.clone() };
     let line = origin.line_text();
     let (text, indentation) = (line.trim(), line.chars().take_while(|c| c.is_whitespace()).count());

@@ -2,34 +2,46 @@
 
 use super::batch::Batch;
 use super::host::HostRun;
-use crate::playbook::{Task, Written};
+use crate::playbook::{SourceValue, Task};
 use crate::template::{self, Error, Scope, Templar};
 use crate::value::{Value, float, truth};
 
 /// A keyword and its name.
-pub(super) type Named<'a> = (&'static str, Option<&'a Written>);
+pub(super) type NamedKeyword<'a> = (&'static str, Option<&'a SourceValue>);
 
 /// The value of a keyword; None: the task does not set it, or sets it to null or `omit`.
-pub(super) fn value(templar: &Templar, keyword: Option<&Written>, scope: &Scope) -> Result<Option<Value>, Error> {
+pub(super) fn keyword_value(
+    templar: &Templar,
+    keyword: Option<&SourceValue>,
+    scope: &Scope,
+) -> Result<Option<Value>, Error> {
     let Some(written) = keyword else { return Ok(None) };
     let value = templar.render(&written.value, scope)?;
     Ok((!value.is_none() && !template::is_omit(&value)).then_some(value))
 }
 
 /// A keyword that is true or false.
-pub(super) fn flag(templar: &Templar, (name, keyword): Named<'_>, scope: &Scope) -> Result<Option<bool>, Error> {
+pub(super) fn keyword_flag(
+    templar: &Templar,
+    (name, keyword): NamedKeyword<'_>,
+    scope: &Scope,
+) -> Result<Option<bool>, Error> {
     read(templar, keyword, scope, |value| truth::expect(value, name, &[]))
 }
 
 /// A keyword that is a number.
-pub(super) fn number(templar: &Templar, (name, keyword): Named<'_>, scope: &Scope) -> Result<Option<f64>, Error> {
+pub(super) fn keyword_number(
+    templar: &Templar,
+    (name, keyword): NamedKeyword<'_>,
+    scope: &Scope,
+) -> Result<Option<f64>, Error> {
     read(templar, keyword, scope, |value| {
         finite(value).ok_or_else(|| format!("{name} must be a number, not {value:?}"))
     })
 }
 
 /// A keyword that is a whole number; what is below zero counts as zero.
-pub(super) fn whole(templar: &Templar, (name, keyword): Named<'_>, scope: &Scope) -> Result<Option<u32>, Error> {
+pub(super) fn whole(templar: &Templar, (name, keyword): NamedKeyword<'_>, scope: &Scope) -> Result<Option<u32>, Error> {
     let whole = |value: &Value| finite(value).filter(|number| number.fract() == 0.0).map(float::clamped);
     read(templar, keyword, scope, |value| {
         whole(value).ok_or_else(|| format!("{name} must be a whole number, not {value:?}"))
@@ -37,7 +49,11 @@ pub(super) fn whole(templar: &Templar, (name, keyword): Named<'_>, scope: &Scope
 }
 
 /// A keyword that is a percentage, with or without the sign.
-pub(super) fn percentage(templar: &Templar, (name, keyword): Named<'_>, scope: &Scope) -> Result<Option<f64>, Error> {
+pub(super) fn percentage(
+    templar: &Templar,
+    (name, keyword): NamedKeyword<'_>,
+    scope: &Scope,
+) -> Result<Option<f64>, Error> {
     let percentage = |value: &Value| finite(&Value::from(value.to_string().replace('%', "")));
     read(templar, keyword, scope, |value| {
         percentage(value).ok_or_else(|| format!("{name} must be a percentage, not {value:?}"))
@@ -46,11 +62,11 @@ pub(super) fn percentage(templar: &Templar, (name, keyword): Named<'_>, scope: &
 
 fn read<T>(
     templar: &Templar,
-    keyword: Option<&Written>,
+    keyword: Option<&SourceValue>,
     scope: &Scope,
     typed: impl FnOnce(&Value) -> Result<T, String>,
 ) -> Result<Option<T>, Error> {
-    let Some((written, value)) = keyword.zip(value(templar, keyword, scope)?) else { return Ok(None) };
+    let Some((written, value)) = keyword.zip(keyword_value(templar, keyword, scope)?) else { return Ok(None) };
     typed(&value).map(Some).map_err(|message| Error::Other { message, origin: Some(written.origin.clone()) })
 }
 
@@ -60,7 +76,7 @@ fn finite(value: &Value) -> Option<f64> {
 
 /// How the hosts of a group share a task.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sharing {
+pub(super) struct SharedTaskKeywords {
     pub once: bool,
     /// How many hosts run it at a time.
     pub throttle: Option<usize>,
@@ -70,7 +86,11 @@ pub(super) struct Sharing {
 pub(super) type Refused = (HostRun, Error);
 
 /// How hosts share a task, as the first of them says whose keywords can be read. The others come back with their errors.
-pub(super) fn sharing(batch: &Batch, task: &Task, hosts: Vec<HostRun>) -> (Sharing, Vec<HostRun>, Vec<Refused>) {
+pub(super) fn sharing(
+    batch: &Batch,
+    task: &Task,
+    hosts: Vec<HostRun>,
+) -> (SharedTaskKeywords, Vec<HostRun>, Vec<Refused>) {
     let (mut able, mut refused, mut first) = (Vec::new(), Vec::new(), None);
     for host in hosts {
         match sharing_of(batch, task, &host) {
@@ -89,21 +109,21 @@ pub(super) fn sharing(batch: &Batch, task: &Task, hosts: Vec<HostRun>) -> (Shari
 }
 
 /// None: the host skips the task, so what its keywords are does not matter.
-fn sharing_of(batch: &Batch, task: &Task, host: &HostRun) -> Result<Option<Sharing>, Error> {
+fn sharing_of(batch: &Batch, task: &Task, host: &HostRun) -> Result<Option<SharedTaskKeywords>, Error> {
     let keywords = &task.keywords;
     let doc = task.action.doc;
     // Includes are no modules.
-    let by_nature = !doc.is_own() && crate::modules::find(doc.name).is_some_and(|entry| entry.once);
+    let by_nature = !doc.is_own() && crate::modules::find_module(doc.name).is_some_and(|entry| entry.once);
     if keywords.run_once.is_none() && keywords.throttle.is_none() && keywords.any_errors_fatal.is_none() {
-        return Ok(Some(Sharing { once: by_nature, throttle: None }));
+        return Ok(Some(SharedTaskKeywords { once: by_nature, throttle: None }));
     }
     let (templar, scope) = (&batch.run.job.templar, batch.task_scope(host, task));
     let read = || {
-        let once = flag(templar, ("run_once", keywords.run_once.as_ref()), &scope)?.unwrap_or(by_nature);
+        let once = keyword_flag(templar, ("run_once", keywords.run_once.as_ref()), &scope)?.unwrap_or(by_nature);
         let throttle = whole(templar, ("throttle", keywords.throttle.as_ref()), &scope)?;
         // Its value counts when a host fails; that it has one must be known before.
-        flag(templar, ("any_errors_fatal", keywords.any_errors_fatal.as_ref()), &scope)?;
-        Ok(Sharing { once, throttle: throttle.filter(|hosts| *hosts > 0).map(|hosts| hosts as usize) })
+        keyword_flag(templar, ("any_errors_fatal", keywords.any_errors_fatal.as_ref()), &scope)?;
+        Ok(SharedTaskKeywords { once, throttle: throttle.filter(|hosts| *hosts > 0).map(|hosts| hosts as usize) })
     };
     match read() {
         Err(_) if skipped(batch, task, &scope) => Ok(None),
@@ -113,7 +133,7 @@ fn sharing_of(batch: &Batch, task: &Task, host: &HostRun) -> Result<Option<Shari
 
 /// Whether the conditions of a task say no without an item of its loop.
 fn skipped(batch: &Batch, task: &Task, scope: &Scope) -> bool {
-    let holds = |when: &Written| batch.run.job.templar.condition(&when.value, Some(&when.origin), scope);
+    let holds = |when: &SourceValue| batch.run.job.templar.condition(&when.value, Some(&when.origin), scope);
     matches!(task.keywords.when.iter().map(holds).find(|held| !matches!(held, Ok(true))), Some(Ok(false)))
 }
 

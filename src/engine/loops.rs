@@ -7,15 +7,15 @@ use minijinja::value::ValueKind;
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered, result_vars};
 use super::host::{HostRun, extend};
-use super::item::{Delegate, Item, Ran, blank, failed_to_render};
+use super::item::{Delegate, Item, ItemResult, blank, failed_to_render};
 use super::keyword;
 use crate::modules::Effect;
-use crate::playbook::{Loop, Task, Written};
+use crate::playbook::{Loop, SourceValue, Task};
 use crate::template::{self, Scope};
 use crate::value::{Value, Vars, mapping};
 
 /// What a whole task left on a host.
-pub(super) struct All {
+pub(super) struct TaskOutcome {
     pub result: TaskResult,
     pub effects: Vec<(Effect, Option<Delegate>)>,
     pub looped: bool,
@@ -36,9 +36,9 @@ pub(super) async fn all_items(
     host: &HostRun,
     repeat: &Loop,
     scope: Scope,
-) -> All {
-    let simple = |result| All { result, effects: Vec::new(), looped: false, args: None, delegated: None };
-    let items = match items(batch, repeat, &task.action.written, &scope) {
+) -> TaskOutcome {
+    let simple = |result| TaskOutcome { result, effects: Vec::new(), looped: false, args: None, delegated: None };
+    let items = match loop_items(batch, repeat, &task.action.written, &scope) {
         Ok(items) => items,
         // Undefined items do not matter when the conditions already say no.
         Err(error) => {
@@ -55,21 +55,22 @@ pub(super) async fn all_items(
         result.values.insert("skipped_reason".into(), Value::from("No items in the list"));
         return simple(result);
     }
-    let pause = match keyword::number(&batch.run.job.templar, ("pause", repeat.control.pause.as_ref()), &scope) {
+    let pause = match keyword::keyword_number(&batch.run.job.templar, ("pause", repeat.control.pause.as_ref()), &scope)
+    {
         Ok(pause) => pause,
         Err(error) => return simple(Item::new(batch, host, task, start, scope).without_items(&error)),
     };
-    let mut whole = Whole::default();
+    let mut whole = LoopResult::default();
     for (index, value) in items.iter().enumerate() {
         if let Some(seconds) = pause.filter(|_| index > 0) {
             tokio::time::sleep(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9))).await;
         }
-        let mut scope = scope.with(loop_vars(repeat, &items, index));
+        let mut scope = scope.with_layer(loop_vars(repeat, &items, index));
         // Items of a loop see what earlier items registered as facts.
         scope.push(whole.set.clone());
         let label = label(batch, repeat, value, &scope);
         let seen = scope.clone();
-        let mut ran = Item::new(batch, host, task, start, scope).run().await;
+        let mut ran = Item::new(batch, host, task, start, scope).run_item().await;
         let enough = match enough(batch, task, repeat, &seen, &ran.result) {
             Ok(enough) => enough,
             Err(error) => {
@@ -106,7 +107,7 @@ fn enough(
     result: &TaskResult,
 ) -> Result<bool, template::Error> {
     match &task.register {
-        Some(name) => breaks(batch, repeat, &scope.with(Vars::from([(name.clone(), registered(result))]))),
+        Some(name) => breaks(batch, repeat, &scope.with_layer(Vars::from([(name.clone(), registered(result))]))),
         None => breaks(batch, repeat, scope),
     }
 }
@@ -114,12 +115,17 @@ fn enough(
 /// Whether the conditions of `break_when` hold.
 pub(super) fn breaks(batch: &Batch, repeat: &Loop, scope: &Scope) -> Result<bool, template::Error> {
     let conditions = &repeat.control.break_when;
-    let holds = |one: &Written| batch.run.job.templar.condition(&one.value, Some(&one.origin), scope);
+    let holds = |one: &SourceValue| batch.run.job.templar.condition(&one.value, Some(&one.origin), scope);
     Ok(!conditions.is_empty() && conditions.iter().try_fold(true, |all, one| Ok(all && holds(one)?))?)
 }
 
 /// The list that a loop goes through.
-pub(super) fn items(batch: &Batch, repeat: &Loop, action: &str, scope: &Scope) -> Result<Vec<Value>, template::Error> {
+pub(super) fn loop_items(
+    batch: &Batch,
+    repeat: &Loop,
+    action: &str,
+    scope: &Scope,
+) -> Result<Vec<Value>, template::Error> {
     let templar = &batch.run.job.templar;
     let rendered = templar.render(&repeat.items.value, scope)?;
     let list = match &repeat.lookup {
@@ -196,7 +202,7 @@ pub(super) fn label(batch: &Batch, repeat: &Loop, value: &Value, scope: &Scope) 
 
 /// The results of all items become one.
 #[derive(Default)]
-struct Whole {
+struct LoopResult {
     results: Vec<Value>,
     statuses: Vec<Status>,
     changed: bool,
@@ -209,8 +215,8 @@ struct Whole {
     took: std::time::Duration,
 }
 
-impl Whole {
-    fn add(&mut self, ran: Ran) {
+impl LoopResult {
+    fn add(&mut self, ran: ItemResult) {
         self.results.push(mapping(result_vars(&ran.result)));
         self.statuses.push(ran.result.status);
         self.changed |= ran.result.changed;
@@ -229,7 +235,7 @@ impl Whole {
         self.effects.extend(one_effect(ran.effects, ran.delegate));
     }
 
-    fn finish(self) -> All {
+    fn finish(self) -> TaskOutcome {
         let any = |status| self.statuses.contains(&status);
         let status = if any(Status::Unreachable) {
             Status::Unreachable
@@ -266,6 +272,6 @@ impl Whole {
             took: self.took,
             ..blank(status)
         };
-        All { result, effects: self.effects, looped: true, args: self.args, delegated: self.delegated }
+        TaskOutcome { result, effects: self.effects, looped: true, args: self.args, delegated: self.delegated }
     }
 }

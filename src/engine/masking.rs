@@ -7,13 +7,13 @@ use minijinja::value::ValueKind;
 
 use super::{Event, TaskResult, TaskStart};
 use crate::modules::{Diff, Progress};
-use crate::value::{Hidden, Value, Vars};
+use crate::value::{SecretTexts, Value, Vars};
 
 /// What stands for a label, and for the reason of a failure, under `no_log`.
 pub const HIDDEN: &str = "(hidden by no_log)";
 
 /// The event as a person may see it.
-pub fn masked(event: Event, hidden: &Hidden) -> Event {
+pub fn masked(event: Event, hidden: &SecretTexts) -> Event {
     let event = match event {
         Event::Item { task, host, delegated, label, result } => {
             let label = if result.no_log { HIDDEN.to_string() } else { label };
@@ -48,7 +48,7 @@ fn without_secrets(result: Arc<TaskResult>) -> Arc<TaskResult> {
     })
 }
 
-struct Mask<'a>(&'a Hidden);
+struct Mask<'a>(&'a SecretTexts);
 
 impl Mask<'_> {
     fn event(&self, event: Event) -> Event {
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn encrypted_texts_are_masked_in_names_messages_nested_values_and_diffs() {
-        let hidden = Hidden::default();
-        hidden.add("tops3cret");
+        let hidden = SecretTexts::default();
+        hidden.add_secret("tops3cret");
         let inner = mapping([("b", Value::from("x tops3cret y"))]);
         let nested = mapping([("a", Value::from(vec![inner])), ("n", Value::from(1))]);
         let diff = Diff { after: "key=tops3cret\n".into(), ..Diff::default() };

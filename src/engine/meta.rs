@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
 use super::event::Event;
-use super::host::{HostRun, State};
+use super::host::{HostRun, HostState};
 use super::item::template_message;
 use super::target;
 use super::task::start_of;
@@ -13,7 +13,7 @@ use crate::inventory::Inventory;
 use crate::playbook::Task;
 use crate::template;
 use crate::value::Vars;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Runs a `meta` task on the hosts whose conditions hold. `gone`: those that do not go any more.
 pub(super) async fn on_hosts(
@@ -28,9 +28,9 @@ pub(super) async fn on_hosts(
     }
     let word = word(task);
     match word.as_str() {
-        "end_host" => chosen.iter_mut().for_each(|host| host.state = State::Ended),
+        "end_host" => chosen.iter_mut().for_each(|host| host.state = HostState::Ended),
         "end_play" | "end_batch" => {
-            chosen.iter_mut().for_each(|host| host.state = State::Ended);
+            chosen.iter_mut().for_each(|host| host.state = HostState::Ended);
             batch.ended.fetch_or(word == "end_play", Ordering::Relaxed);
         }
         "end_role" => chosen.iter_mut().for_each(|host| host.role_ended = true),
@@ -38,8 +38,8 @@ pub(super) async fn on_hosts(
         "clear_facts" => chosen.iter_mut().chain(gone.iter_mut()).for_each(|host| batch.run.board.clear_facts(host)),
         // They take part again from the next play on.
         "clear_host_errors" => {
-            let lost = |host: &&mut HostRun| matches!(host.state, State::Failed | State::Unreachable);
-            gone.iter_mut().filter(lost).for_each(|host| host.state = State::Ended);
+            let lost = |host: &&mut HostRun| matches!(host.state, HostState::Failed | HostState::Unreachable);
+            gone.iter_mut().filter(lost).for_each(|host| host.state = HostState::Ended);
             batch.forgiven.store(true, Ordering::Relaxed);
         }
         "refresh_inventory" => refresh_inventory(batch, &mut chosen, &mut rest),
@@ -119,7 +119,7 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
 fn fail(batch: &Batch, host: &mut HostRun, message: &str) {
     batch.run.count(&host.name, |counts| counts.failed += 1);
     batch.run.tell(Event::Warning(format!("{}: {message}", host.name)));
-    host.state = State::Failed;
+    host.state = HostState::Failed;
     let mut gone = batch.gone.write();
     gone.insert(host.name.clone(), host.state);
 }
@@ -141,12 +141,12 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
     let read = match Inventory::load_with(&sources, &job.keyring, &job.inventory.reading()) {
         Ok(read) if read.confined == job.inventory.confined => read,
         read => {
-            let became = Complaint::new(
+            let became = Diagnostic::new(
                 "its source has changed from a file of yours to a resource from an API: start windlass again",
                 None,
             );
             let complaints = read.err().unwrap_or_else(|| vec![became]);
-            let told = complaints.iter().map(Complaint::to_string).collect::<Vec<_>>().join("; ");
+            let told = complaints.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("; ");
             for host in chosen {
                 fail(batch, host, &format!("cannot read the inventory again: {told}"));
             }

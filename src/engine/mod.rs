@@ -41,19 +41,19 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use event::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, TimedEvent};
-pub use loader_context::Known;
+pub use event::{Counts, Event, HostFailures, Recap, Status, TaskResult, TaskStart, TimedEvent};
+pub use loader_context::BuildContext;
 pub use options::{FactCache, Gathering, Options};
 pub use special_variables::VARIABLES;
 pub use stats::Stats;
 pub use tags::Tags;
 pub use target::Defaults;
 
-use crate::connection::{Fence, Open, Target, Ways};
+use crate::connection::{Connectors, Fence, Open, Target};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::Loader;
 use crate::playbook::{Keywords, Play};
-use crate::remote::{Become, Hold};
+use crate::remote::{Become, DeploymentLease};
 use crate::template::Templar;
 use crate::value::mutex::{Mutex, RwLock};
 use crate::value::vault::Keyring;
@@ -82,7 +82,7 @@ pub struct Job {
     /// The person's working directory.
     pub directory: PathBuf,
     /// What the run holds: every change is made under it. None: whoever comes may change things at the same time.
-    pub hold: Option<Hold>,
+    pub hold: Option<DeploymentLease>,
 }
 
 impl Job {
@@ -95,7 +95,7 @@ impl Job {
                 ["ansible_host", "ansible_ssh_host"].iter().find_map(|name| Some(vars.get(*name)?.to_string()));
             std::iter::once(host.to_string()).chain(address)
         });
-        Some(Fence::new(Arc::new(Ways), addresses, besides.iter().map(String::as_str)))
+        Some(Fence::new(Arc::new(Connectors), addresses, besides.iter().map(String::as_str)))
     }
 }
 
@@ -103,7 +103,7 @@ impl Job {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Complaint(#[from] crate::value::origin::Complaint),
+    Complaint(#[from] crate::value::origin::Diagnostic),
     #[error(transparent)]
     Template(#[from] crate::template::Error),
     #[error("{0}")]
@@ -124,11 +124,11 @@ pub(crate) struct Run {
     counts: Mutex<IndexMap<Arc<str>, Counts>>,
     stats: Mutex<Stats>,
     /// What became of hosts in the end.
-    lost: Mutex<Lost>,
+    lost: Mutex<HostFailures>,
     forks: Semaphore,
     /// `--start-at-task`.
-    start: Option<start_at::Start>,
-    step: step::Step,
+    start: Option<start_at::StartPoint>,
+    step: step::StepMode,
     events: UnboundedSender<TimedEvent>,
     /// Tasks that were announced.
     announced: AtomicUsize,
@@ -188,7 +188,7 @@ impl Run {
 pub async fn run(job: Job, events: UnboundedSender<TimedEvent>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
     let ways: Arc<dyn Open> = match job.fence() {
         Some(fence) => Arc::new(fence),
-        None => Arc::new(Ways),
+        None => Arc::new(Connectors),
     };
     run_over(job, ways, events, stopping).await
 }
@@ -204,10 +204,10 @@ pub async fn run_over(
     let groups = RwLock::new(scope::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
     let cache = job.options.fact_cache.clone().filter(|_| job.inventory.confined.is_none());
-    let cache = cache.map(|place| fact_cache::Cache::open(place, events.clone()));
+    let cache = cache.map(|place| fact_cache::Cache::open_cache(place, events.clone()));
     let cache = cache.transpose().map_err(Error::FactCache)?;
     if let Some(cache) = cache.as_ref().filter(|_| job.options.flush_cache) {
-        job.inventory.hosts.keys().for_each(|host| cache.remove(host));
+        job.inventory.hosts.keys().for_each(|host| cache.forget_host(host));
     }
     let board = host::PublishedVars::new(cache);
     let forks = Semaphore::new(job.forks.max(1));
@@ -216,8 +216,8 @@ pub async fn run_over(
         beside: RwLock::default(),
         groups,
         pool: pool::Pool::new(ways, job.options.uploads, job.hold.clone()),
-        start: start_at::Start::of(&job)?,
-        step: step::Step::of(&job),
+        start: start_at::StartPoint::of_job(&job)?,
+        step: step::StepMode::of_job(&job),
         board,
         counts: Mutex::default(),
         stats: Mutex::default(),
@@ -228,7 +228,7 @@ pub async fn run_over(
         stopping,
         job,
     });
-    let result = play::all(&run).await;
+    let result = play::run_plays(&run).await;
     run.pool.close().await;
     result?;
     let recap = Recap {
@@ -261,7 +261,7 @@ pub fn variable(job: &Job, host: &str, name: &str) -> Result<Option<Value>, crat
 /// A variable of the host is not what the template expects, or cannot be rendered.
 pub fn rendered(job: &Job, host: &str, template: &str) -> Result<Value, crate::template::Error> {
     let scope = scope::outside_of_plays(job, host);
-    job.templar.render(&Template::value(template, None), &scope)
+    job.templar.render(&Template::template_value(template, None), &scope)
 }
 
 /// The hosts of a play's pattern within the limit, as `--list-hosts` shows them.

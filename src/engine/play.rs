@@ -11,30 +11,30 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::batch::Batch;
-use super::host::{HostRun, State};
-use super::{Error, Event, Gathering, Job, Lost, Run, batch, block, handlers, hooks, keyword, scope, task};
+use super::host::{HostRun, HostState};
+use super::{Error, Event, Gathering, HostFailures, Job, Run, batch, block, handlers, hooks, keyword, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
-use crate::playbook::{Order, Play, Strategy, Written};
+use crate::playbook::{Order, Play, SourceValue, Strategy};
 use crate::value::mutex::RwLock;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::{Value, float};
 
 /// Runs every play of every playbook.
-pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
+pub(super) async fn run_plays(run: &Arc<Run>) -> Result<(), Error> {
     let mut gone = HashMap::new();
     let result = playbooks(run, &mut gone).await;
     run.warn();
     let hosts =
-        |wanted: State| gone.iter().filter(|(_, state)| **state == wanted).map(|(host, _)| host.clone()).collect();
-    *run.lost.lock() = Lost { failed: hosts(State::Failed), unreachable: hosts(State::Unreachable) };
+        |wanted: HostState| gone.iter().filter(|(_, state)| **state == wanted).map(|(host, _)| host.clone()).collect();
+    *run.lost.lock() = HostFailures { failed: hosts(HostState::Failed), unreachable: hosts(HostState::Unreachable) };
     result
 }
 
 /// Hosts that failed or were lost, and which of both.
-type Gone = HashMap<Arc<str>, State>;
+type FailedHosts = HashMap<Arc<str>, HostState>;
 
-async fn playbooks(run: &Arc<Run>, gone: &mut Gone) -> Result<(), Error> {
+async fn playbooks(run: &Arc<Run>, gone: &mut FailedHosts) -> Result<(), Error> {
     let mut files: IndexMap<PathBuf, Arc<VarsFiles>> = IndexMap::new();
     for playbook in &run.job.playbooks {
         for play in playbook {
@@ -76,12 +76,12 @@ fn vars_files_of(
 }
 
 /// One play; false: nothing after it shall run.
-async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut Gone) -> Result<bool, Error> {
+async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut FailedHosts) -> Result<bool, Error> {
     let Selected { hosts, pattern, unmatched } = {
         let inventory = run.inventory.read();
         select(&run.job, &inventory, play)?
     };
-    let left = |hosts: &[Arc<str>], gone: &Gone| -> Vec<Arc<str>> {
+    let left = |hosts: &[Arc<str>], gone: &FailedHosts| -> Vec<Arc<str>> {
         hosts.iter().filter(|host| !gone.contains_key(*host)).cloned().collect()
     };
     let going = left(&hosts, gone);
@@ -105,7 +105,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
     let play_hosts = Arc::new(hosts);
     let scope = scope::before_any_host(&run.job, play);
     let templar = &run.job.templar;
-    let gather_facts = keyword::flag(templar, ("gather_facts", play.gather_facts.as_ref()), &scope)?
+    let gather_facts = keyword::keyword_flag(templar, ("gather_facts", play.gather_facts.as_ref()), &scope)?
         .unwrap_or(run.job.options.gathering != Gathering::Explicit);
     let max_fail_percentage =
         keyword::percentage(templar, ("max_fail_percentage", play.max_fail_percentage.as_ref()), &scope)?;
@@ -122,7 +122,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         if !std::mem::take(&mut first) {
             run.tell(Event::NextBatch);
         }
-        let shared = scope::Shared::new(run, play, &play_hosts, &members);
+        let shared = scope::BatchVars::new(run, play, &play_hosts, &members);
         let handlers = play.all_roles.iter().flat_map(|role| &role.handlers).chain(&play.handlers);
         let batch = Arc::new(Batch {
             run: run.clone(),
@@ -142,9 +142,9 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         if batch.forgiven.load(Ordering::Relaxed) {
             gone.retain(|host, _| !play_hosts.contains(host));
         }
-        let lost = |host: &&HostRun| matches!(host.state, State::Failed | State::Unreachable);
+        let lost = |host: &&HostRun| matches!(host.state, HostState::Failed | HostState::Unreachable);
         gone.extend(after.iter().filter(lost).map(|host| (host.name.clone(), host.state)));
-        let halted = after.iter().any(|host| host.state == State::Halted);
+        let halted = after.iter().any(|host| host.state == HostState::Halted);
         if halted || after.iter().all(|host| lost(&host)) {
             run.tell(Event::NoHostsLeft { percentage: halted && play.max_fail_percentage.is_some() });
             return Ok(false);
@@ -173,7 +173,7 @@ pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<Se
         Ok(items) if written.kind() == minijinja::value::ValueKind::Seq => items.map(|item| item.to_string()).collect(),
         _ => vec![written.to_string()],
     };
-    let at = |complaint: Complaint| Complaint {
+    let at = |complaint: Diagnostic| Diagnostic {
         origin: complaint.origin.or_else(|| Some(play.hosts.origin.clone())),
         ..complaint
     };
@@ -226,7 +226,7 @@ fn batches(run: &Run, play: &Play, hosts: &[Arc<str>]) -> Result<Vec<Vec<Arc<str
 }
 
 /// `2`, `"30%"`: how many of `total` that is, at least one.
-fn share(value: &Value, total: usize, written: &Written) -> Result<usize, Error> {
+fn share(value: &Value, total: usize, written: &SourceValue) -> Result<usize, Error> {
     let text = value.to_string();
     let size = match text.strip_suffix('%') {
         Some(percent) => {
@@ -235,7 +235,7 @@ fn share(value: &Value, total: usize, written: &Written) -> Result<usize, Error>
         None => text.trim().parse::<usize>().ok().map(|size| if size == 0 { total } else { size }),
     };
     let wrong =
-        || Complaint::new(format!("serial must be a number or a percentage, not {text:?}"), Some(&written.origin));
+        || Diagnostic::new(format!("serial must be a number or a percentage, not {text:?}"), Some(&written.origin));
     Ok(size.ok_or_else(wrong)?.max(1))
 }
 
@@ -294,7 +294,7 @@ async fn group(batch: Arc<Batch>, mut hosts: Vec<HostRun>) -> Vec<HostRun> {
 async fn gather(batch: &Arc<Batch>, hosts: Vec<HostRun>) -> Vec<HostRun> {
     let gathering = batch.run.job.options.gathering;
     let (true, Some(entry)) =
-        (batch.gather_facts && batch.run.job.tags.allow(&["always".into()]), crate::modules::find("setup"))
+        (batch.gather_facts && batch.run.job.tags.allow(&["always".into()]), crate::modules::find_module("setup"))
     else {
         return hosts;
     };

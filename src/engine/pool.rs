@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 
 use crate::connection::{self, Open, Target};
-use crate::remote::{Hold, Sessions};
+use crate::remote::{DeploymentLease, Sessions};
 use crate::value::Vars;
 
 type Cell = Arc<OnceCell<Arc<Sessions>>>;
@@ -18,11 +18,11 @@ pub(crate) struct Pool {
     /// How many hosts may get file content at once; None: any number.
     uploads: Option<Arc<Semaphore>>,
     /// The run's hold on its deployment.
-    hold: Option<Hold>,
+    hold: Option<DeploymentLease>,
 }
 
 impl Pool {
-    pub(super) fn new(ways: Arc<dyn Open>, uploads: Option<NonZeroUsize>, hold: Option<Hold>) -> Self {
+    pub(super) fn new(ways: Arc<dyn Open>, uploads: Option<NonZeroUsize>, hold: Option<DeploymentLease>) -> Self {
         let uploads = uploads.map(|uploads| Arc::new(Semaphore::new(uploads.get().min(Semaphore::MAX_PERMITS))));
         Pool { cells: Mutex::default(), ways, uploads, hold }
     }

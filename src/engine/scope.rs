@@ -6,27 +6,27 @@ use indexmap::IndexSet;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use super::batch::Batch;
-use super::host::{HostRun, HostVars, IncludeLayer, State};
+use super::host::{HostRun, HostState, HostVars, IncludeLayer};
 use super::{Event, Job, Run, target};
 use crate::http;
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::{Keywords, Play, Role, Task};
-use crate::template::{Outside, Page, Scope, Templar};
-use crate::value::origin::Complaint;
+use crate::template::{LookupHost, Scope, Templar, WebPage};
+use crate::value::origin::Diagnostic;
 use crate::value::{CORE, HashBehaviour, Value, Vars, mapping};
 
 /// What all hosts of a batch have in common.
-pub(crate) struct Shared {
+pub(crate) struct BatchVars {
     /// Defaults of the play's public roles.
     role_defaults: Vec<Arc<Vars>>,
     role_vars: Vec<Arc<Vars>>,
     /// `groups`, `ansible_check_mode`, `ansible_play_name` and the like.
     magic: Arc<Vars>,
     /// What lookups may ask of the run.
-    outside: Arc<dyn Outside>,
+    outside: Arc<dyn LookupHost>,
 }
 
-impl Shared {
+impl BatchVars {
     pub(super) fn new(run: &Arc<Run>, play: &Play, play_hosts: &[Arc<str>], batch: &[Arc<str>]) -> Self {
         let public = || play.all_roles.iter().filter(|role| role.public);
         let mut magic = run_magic(&run.job);
@@ -51,7 +51,7 @@ impl Shared {
         magic.insert("role_names".into(), list(&named));
         magic.insert("environment".into(), Value::from(Vec::<Value>::new()));
         magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run) }));
-        Shared {
+        BatchVars {
             role_defaults: public().map(|role| role.defaults.clone()).collect(),
             role_vars: public().map(|role| role.vars.clone()).collect(),
             magic: Arc::new(magic),
@@ -264,7 +264,7 @@ impl Batch {
         }
         let scope = combined(job, scope);
         let all = Templar::view(&scope);
-        scope.with(Vars::from([("vars".into(), all)]))
+        scope.with_layer(Vars::from([("vars".into(), all)]))
     }
 
     fn inventory_part(&self, host: &HostRun, scope: &mut Scope) {
@@ -301,12 +301,12 @@ impl Batch {
             order,
             inventory: layers.into_layers(),
             magic: Arc::new(host_magic(&inventory, name)),
-            vars: self.run.board.read(name),
+            vars: self.run.board.published_vars(name),
             play_files: Arc::default(),
             include_params: Vec::new(),
             notified: indexmap::IndexSet::new(),
             waiting: indexmap::IndexSet::new(),
-            state: State::Going,
+            state: HostState::Going,
             rescues: 0,
             failure: Vars::new(),
             waits_for: None,
@@ -335,7 +335,7 @@ pub(crate) fn read_vars_files(batch: &Batch, hosts: Vec<HostRun>) -> Vec<HostRun
                     Err(complaint) => {
                         batch.run.count(&host.name, |counts| counts.failed += 1);
                         batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
-                        host.state = State::Failed;
+                        host.state = HostState::Failed;
                     }
                 }
             }
@@ -349,11 +349,11 @@ fn vars_file(
     batch: &Batch,
     host: &HostRun,
     value: &Value,
-    written: &crate::playbook::Written,
-) -> Result<Vars, Complaint> {
+    written: &crate::playbook::SourceValue,
+) -> Result<Vars, Diagnostic> {
     let job = &batch.run.job;
     let scope = batch.host_scope(host);
-    let complain = |message: String| Complaint::new(message, Some(&written.origin));
+    let complain = |message: String| Diagnostic::new(message, Some(&written.origin));
     let rendered = job.templar.render(value, &scope).map_err(|error| complain(error.to_string()))?;
     let names: Vec<String> = match rendered.kind() {
         minijinja::value::ValueKind::Seq => {
@@ -366,7 +366,7 @@ fn vars_file(
         return Err(complain(format!("no such vars file: {}", names.join(", ")))
             .hint(format!("looked in {}", batch.play.directory.display())));
     };
-    match crate::value::yaml::load(&path, &job.keyring, &job.loader.duplicates)? {
+    match crate::value::yaml::load_yaml(&path, &job.keyring, &job.loader.duplicates)? {
         Some(node) => node.to_vars(&job.keyring),
         None => Ok(Vars::new()),
     }
@@ -383,7 +383,7 @@ impl std::fmt::Debug for AllHosts {
     }
 }
 
-impl Outside for AllHosts {
+impl LookupHost for AllHosts {
     fn hosts(&self, patterns: &[String]) -> Result<Vec<String>, String> {
         let run = self.run.upgrade().ok_or("the run has ended")?;
         let inventory = run.inventory.read();
@@ -395,7 +395,7 @@ impl Outside for AllHosts {
         self.run.upgrade()?.job.options.settings.get(name).cloned()
     }
 
-    fn fetch(&self, page: &Page) -> Result<String, String> {
+    fn fetch(&self, page: &WebPage) -> Result<String, String> {
         match self.run.upgrade().is_some_and(|run| run.job.options.offline.is_some()) {
             true => Err("--offline forbids it".to_owned()),
             false => http::page(page),
@@ -428,7 +428,7 @@ impl Object for AllHosts {
 
 /// A host's variables as others see them: inventory, facts, what it set; extra variables on top.
 fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
-    let vars: HostVars = run.board.read(name);
+    let vars: HostVars = run.board.published_vars(name);
     let inventory = run.inventory.read();
     let mut scope = empty(&run.job, &run.job.directory);
     // A host that no play has had yet has the files of the present one.

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use super::Job;
 use super::host::HostRun;
 use crate::playbook::{Play, Step, Task};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Where a run begins.
-pub(crate) struct Start {
+pub(crate) struct StartPoint {
     play: Arc<Play>,
     task: Arc<Task>,
     reached: std::sync::atomic::AtomicBool,
 }
 
-impl Start {
+impl StartPoint {
     /// What the job says; None: at the beginning.
     ///
     /// # Errors
     /// No task is called so.
-    pub(super) fn of(job: &Job) -> Result<Option<Start>, Complaint> {
+    pub(super) fn of_job(job: &Job) -> Result<Option<StartPoint>, Diagnostic> {
         let Some(name) = &job.options.start_at_task else { return Ok(None) };
-        let wrong = |message: String| Complaint::new(message, None);
+        let wrong = |message: String| Diagnostic::new(message, None);
         let glob = fancy_regex::Regex::new(&crate::inventory::glob(name))
             .map_err(|error| wrong(format!("invalid pattern in --start-at-task {name:?}: {error}")))?;
         let fits = |text: &str| text == name || glob.is_match(text).unwrap_or(false);
@@ -29,7 +29,7 @@ impl Start {
             let sections = [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks];
             let mut tasks = sections.into_iter().flat_map(|section| listed(section));
             if let Some(task) = tasks.find(|task| names(task).iter().any(|name| fits(name))) {
-                return Ok(Some(Start { play: play.clone(), task, reached: false.into() }));
+                return Ok(Some(StartPoint { play: play.clone(), task, reached: false.into() }));
             }
         }
         Err(wrong(format!("no such task: {name:?}")).hint(

@@ -17,7 +17,7 @@ pub struct Stats {
 impl Stats {
     /// Keeps figures, of one host or of the run. With `aggregate` they are added to what is there, as Ansible does:
     /// numbers, texts and lists by `+`, mappings name by name; of two types the first stays.
-    pub(super) fn keep(&mut self, host: Option<&Arc<str>>, figures: Vars, aggregate: bool) {
+    pub(super) fn add_stats(&mut self, host: Option<&Arc<str>>, figures: Vars, aggregate: bool) {
         let all = match host {
             Some(host) => self.hosts.entry(host.clone()).or_default(),
             None => &mut self.run,
@@ -73,16 +73,16 @@ mod tests {
         let mut stats = Stats::default();
         let first = serde_json::json!({"n": 1, "s": "a", "d": {"x": 1}, "l": [1], "t": 1});
         let second = serde_json::json!({"n": 2, "s": "b", "d": {"y": 1}, "l": [2], "t": "x"});
-        stats.keep(None, figures(first.clone()), true);
-        stats.keep(None, figures(second.clone()), true);
+        stats.add_stats(None, figures(first.clone()), true);
+        stats.add_stats(None, figures(second.clone()), true);
         assert_eq!(
             told(&stats.run),
             serde_json::json!({"n": 3, "s": "ab", "d": {"x": 1, "y": 1}, "l": [1, 2], "t": 1})
         );
-        stats.keep(None, figures(second.clone()), false);
+        stats.add_stats(None, figures(second.clone()), false);
         assert_eq!(told(&stats.run), second);
         let host: Arc<str> = "h".into();
-        stats.keep(Some(&host), figures(first), true);
+        stats.add_stats(Some(&host), figures(first), true);
         assert_eq!((stats.hosts.len(), stats.run["n"].as_i64()), (1, Some(2)));
     }
 }

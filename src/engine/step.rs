@@ -10,13 +10,13 @@ use crate::modules::question::{Answer, Question};
 use crate::value::truth;
 
 /// Whether the person is still asked, one question at a time.
-pub(crate) struct Step {
+pub(crate) struct StepMode {
     asking: Mutex<bool>,
 }
 
-impl Step {
-    pub(super) fn of(job: &Job) -> Step {
-        Step { asking: Mutex::new(job.options.step) }
+impl StepMode {
+    pub(super) fn of_job(job: &Job) -> StepMode {
+        StepMode { asking: Mutex::new(job.options.step) }
     }
 }
 

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::Job;
 use crate::connection::{Confinement, HostKeys, Method, Target};
-use crate::playbook::{Keywords, Written};
+use crate::playbook::{Keywords, SourceValue};
 use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
 use crate::value::{Secret, Value, Vars, truth};
@@ -87,11 +87,11 @@ impl Lookup<'_> {
 
     fn secret(&self, names: &[&str]) -> Result<Option<Secret>, Error> {
         let text = self.text(names)?;
-        text.iter().for_each(|text| self.job.keyring.hidden.add(text));
+        text.iter().for_each(|text| self.job.keyring.hidden.add_secret(text));
         Ok(text.map(Secret::new))
     }
 
-    fn keyword(&self, keyword: Option<&Written>) -> Result<Option<Value>, Error> {
+    fn keyword(&self, keyword: Option<&SourceValue>) -> Result<Option<Value>, Error> {
         let Some(written) = keyword else { return Ok(None) };
         let value = self.job.templar.render(&written.value, self.scope)?;
         Ok((!value.is_none() && !crate::template::is_omit(&value)).then_some(value))
@@ -207,7 +207,7 @@ pub(crate) fn is_connection_variable(name: &str) -> bool {
 /// What a task's templates see of how its host is reached where no variable says it: what keywords and settings say, under
 /// the names of both ages. It is what [`target`] would take, so finding it here gives the same target.
 pub(crate) fn variables(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) -> Vars {
-    let written = |keyword: &Option<Written>| keyword.as_ref().map(|written| written.value.clone());
+    let written = |keyword: &Option<SourceValue>| keyword.as_ref().map(|written| written.value.clone());
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
     let defaults = defaults(job);
     let connection = written(&keywords.connection).or_else(|| text(&defaults.connection));
@@ -255,7 +255,7 @@ fn host_keys(look: &Lookup<'_>) -> Result<Option<HostKeys>, Error> {
 
 /// `~` of the person's home; a relative path is relative to the playbook.
 fn expand(path: &str, scope: &Scope) -> PathBuf {
-    scope.base.join(scope.surroundings.expand(path))
+    scope.base.join(scope.surroundings.expand_home(path))
 }
 
 /// Whom to become for this task; None: the login user stays.
@@ -272,7 +272,7 @@ pub(crate) fn become_user(job: &Job, keywords: &Keywords, scope: &Scope) -> Resu
     if !wanted {
         return Ok(None);
     }
-    let word = |variables: &[&str], keyword: Option<&Written>, default: Option<&String>| -> Result<_, Error> {
+    let word = |variables: &[&str], keyword: Option<&SourceValue>, default: Option<&String>| -> Result<_, Error> {
         Ok(match look.text(variables)? {
             Some(text) => Some(text),
             None => match look.keyword(keyword)? {
@@ -303,7 +303,11 @@ pub(crate) fn become_user(job: &Job, keywords: &Keywords, scope: &Scope) -> Resu
 }
 
 /// The task's `environment`, outermost first; a later one wins.
-pub(crate) fn environment(job: &Job, keywords: &Keywords, scope: &Scope) -> Result<IndexMap<String, String>, Error> {
+pub(crate) fn task_environment(
+    job: &Job,
+    keywords: &Keywords,
+    scope: &Scope,
+) -> Result<IndexMap<String, String>, Error> {
     let mut merged = IndexMap::new();
     for written in &keywords.environment {
         let value = job.templar.render(&written.value, scope)?;

@@ -9,10 +9,10 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered, result_vars};
-use super::host::{DelegatedFacts, HostRun, State, extend};
+use super::host::{DelegatedFacts, HostRun, HostState, extend};
 use super::item::{Delegate, Item};
-use super::keyword::{self, Refused, Sharing};
-use super::loops::{All, all_items, one_effect};
+use super::keyword::{self, Refused, SharedTaskKeywords};
+use super::loops::{TaskOutcome, all_items, one_effect};
 use super::{meta, notify, scope, step};
 use crate::modules::{self, Effect};
 use crate::playbook::Task;
@@ -72,7 +72,8 @@ pub(super) fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: b
     let scope = batch.task_scope(&going[0], task);
     let templar = &batch.run.job.templar;
     // As with results, a secret must not come out because reading the flag failed.
-    let secret = || keyword::flag(templar, ("no_log", task.keywords.no_log.as_ref()), &scope).unwrap_or(Some(true));
+    let secret =
+        || keyword::keyword_flag(templar, ("no_log", task.keywords.no_log.as_ref()), &scope).unwrap_or(Some(true));
     let name = match &task.name {
         Some(name) if secret() == Some(true) => name.to_string(),
         // A name may speak of the loop's item, which is not known here: then it is shown as written.
@@ -99,7 +100,7 @@ async fn refuse(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, re
     let (mut host, error) = refused;
     batch.run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
     let result = Item::new(batch, &host, task, start, batch.task_scope(&host, task)).without_items(&error);
-    let all = All { result, effects: Vec::new(), looped: false, args: None, delegated: None };
+    let all = TaskOutcome { result, effects: Vec::new(), looped: false, args: None, delegated: None };
     settle(batch, task, start, &mut host, all).await;
     host
 }
@@ -116,7 +117,7 @@ async fn on_first(
     let (first, left) = on_host(batch.clone(), task.clone(), start.clone(), first).await;
     // Of a module that runs once by its nature, the others get nothing.
     let shares = task.keywords.run_once.is_some();
-    let reached = |host: &&mut HostRun| host.state != State::Unreachable;
+    let reached = |host: &&mut HostRun| host.state != HostState::Unreachable;
     for host in hosts.iter_mut().chain(rest.iter_mut().filter(reached)) {
         if shares {
             if !left.facts.is_empty() {
@@ -128,9 +129,9 @@ async fn on_first(
                 host.vars.include(own.clone(), merged.clone(), behaviour);
             }
         }
-        if host.going() && !matches!(first.state, State::Going | State::Ended) {
+        if host.going() && !matches!(first.state, HostState::Going | HostState::Ended) {
             host.failure = first.failure.clone();
-            host.state = State::Halted;
+            host.state = HostState::Halted;
         }
         batch.run.board.publish(&host.name, &mut host.vars);
     }
@@ -143,7 +144,7 @@ async fn on_each(
     task: &Arc<Task>,
     start: &Arc<TaskStart>,
     hosts: Vec<HostRun>,
-    sharing: Sharing,
+    sharing: SharedTaskKeywords,
 ) -> Vec<HostRun> {
     let throttle = sharing.throttle.map(|permits| Arc::new(Semaphore::new(permits)));
     let mut running = JoinSet::new();
@@ -170,7 +171,7 @@ async fn on_each(
 
 /// The variables that a task left its host.
 #[derive(Default)]
-struct Left {
+struct TaskVariables {
     facts: Vars,
     set: Vars,
     /// Of each `include_vars`: the person's own, and those merged with what a host may have said.
@@ -178,21 +179,26 @@ struct Left {
 }
 
 /// One host goes in and comes out, with what the task left it.
-async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut host: HostRun) -> (HostRun, Left) {
+async fn on_host(
+    batch: Arc<Batch>,
+    task: Arc<Task>,
+    start: Arc<TaskStart>,
+    mut host: HostRun,
+) -> (HostRun, TaskVariables) {
     let run = batch.run.clone();
     let turn = run.forks.acquire().await;
     if run.stopping() {
-        return (host, Left::default());
+        return (host, TaskVariables::default());
     }
     run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
     tracing::debug!(module = start.action, at = %start.origin, "begins");
     let scope = batch.task_scope(&host, &task);
     let ran = match &task.repeat {
         None => {
-            let ran = Item::new(&batch, &host, &task, &start, scope).run().await;
+            let ran = Item::new(&batch, &host, &task, &start, scope).run_item().await;
             let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
             let effects = one_effect(ran.effects, ran.delegate);
-            All { result: ran.result, effects, looped: false, args: ran.args, delegated }
+            TaskOutcome { result: ran.result, effects, looped: false, args: ran.args, delegated }
         }
         Some(repeat) => all_items(&batch, &task, &start, &host, repeat, scope).await,
     };
@@ -202,9 +208,15 @@ async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut 
 }
 
 /// Applies what a task left: effects, `register`, `notify`, the counts, the host's state, the report.
-async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &mut HostRun, mut all: All) -> Left {
+async fn settle(
+    batch: &Arc<Batch>,
+    task: &Task,
+    start: &Arc<TaskStart>,
+    host: &mut HostRun,
+    mut all: TaskOutcome,
+) -> TaskVariables {
     let begun = Instant::now();
-    let mut left = Left::default();
+    let mut left = TaskVariables::default();
     for (effect, delegate) in std::mem::take(&mut all.effects) {
         apply(batch, task, host, effect, delegate, &mut left).await;
     }
@@ -230,9 +242,9 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
                 ("ansible_failed_task".into(), failed_task(task, start, all.args.take())),
                 ("ansible_failed_result".into(), registered(&all.result)),
             ]);
-            host.state = State::Failed;
+            host.state = HostState::Failed;
         }
-        Status::Unreachable => host.state = State::Unreachable,
+        Status::Unreachable => host.state = HostState::Unreachable,
         _ => {}
     }
     if !host.going() {
@@ -291,7 +303,7 @@ async fn apply(
     host: &mut HostRun,
     effect: Effect,
     delegate: Option<Delegate>,
-    left: &mut Left,
+    left: &mut TaskVariables,
 ) {
     match effect {
         Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
@@ -303,7 +315,7 @@ async fn apply(
                 }
                 left.facts.extend(facts.clone());
                 host.vars.add_facts(facts);
-                batch.run.board.keep(host);
+                batch.run.board.publish_host(host);
             }
         },
         Effect::SetFact(vars) => match delegate.filter(|_| task.delegate_facts) {
@@ -333,7 +345,7 @@ async fn apply(
         }),
         Effect::Stats { vars, per_host, aggregate } => {
             let of = per_host.then_some(&host.name);
-            batch.run.stats.lock().keep(of, vars, aggregate);
+            batch.run.stats.lock().add_stats(of, vars, aggregate);
         }
     }
 }
@@ -341,22 +353,22 @@ async fn apply(
 /// `any_errors_fatal` and `max_fail_percentage`: one host's failure ends the play for the others.
 pub(super) fn spread_failure<'a>(batch: &Batch, task: &Task, hosts: impl IntoIterator<Item = &'a mut HostRun>) {
     let mut hosts: Vec<_> = hosts.into_iter().collect();
-    let Some(lost) = hosts.iter().find(|host| matches!(host.state, State::Failed | State::Unreachable)) else {
+    let Some(lost) = hosts.iter().find(|host| matches!(host.state, HostState::Failed | HostState::Unreachable)) else {
         return;
     };
     let scope = batch.task_scope(lost, task);
     let templar = &batch.run.job.templar;
-    let fatal = keyword::flag(templar, ("any_errors_fatal", task.keywords.any_errors_fatal.as_ref()), &scope);
+    let fatal = keyword::keyword_flag(templar, ("any_errors_fatal", task.keywords.any_errors_fatal.as_ref()), &scope);
     // Where it cannot be read, which the lost host has been told, nobody goes on.
     let fatal = fatal.unwrap_or(Some(true)) == Some(true);
     let gone = batch.gone.read();
     // Those that were lost do not count.
-    let gone = batch.hosts.iter().filter(|host| gone.get(*host) == Some(&State::Failed)).count();
+    let gone = batch.hosts.iter().filter(|host| gone.get(*host) == Some(&HostState::Failed)).count();
     // What a rescue may save does not count before it has not.
-    let saved = hosts.iter().filter(|host| host.state == State::Failed && host.rescues > 0).count();
+    let saved = hosts.iter().filter(|host| host.state == HostState::Failed && host.rescues > 0).count();
     let gone = gone.saturating_sub(saved);
     let over = batch.max_fail_percentage.is_some_and(|limit| gone as f64 * 100.0 / batch.hosts.len() as f64 > limit);
     if fatal || over {
-        hosts.iter_mut().filter(|host| host.going()).for_each(|host| host.state = State::Halted);
+        hosts.iter_mut().filter(|host| host.going()).for_each(|host| host.state = HostState::Halted);
     }
 }

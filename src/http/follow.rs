@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 
 use super::network::Network;
-use super::{Failure, Request, Response, Sink, Tls};
+use super::{HttpError, Request, Response, Sink, Tls};
 use crate::remote::Probe;
 
 const MOST_REDIRECTS: usize = 10;
@@ -20,7 +20,7 @@ pub(crate) enum Redirects {
 }
 
 /// How a request is made.
-pub(crate) struct Manner<'a> {
+pub(crate) struct RequestOptions<'a> {
     pub tls: &'a Tls,
     pub limit: Duration,
     pub redirects: Redirects,
@@ -29,7 +29,7 @@ pub(crate) struct Manner<'a> {
     pub network: &'a Network,
 }
 
-impl Manner<'_> {
+impl RequestOptions<'_> {
     /// Sends the request and follows where the answer leads; `request` is then the last that was sent. With a sink the
     /// body goes there, as with [`super::download`].
     pub(crate) async fn send(
@@ -37,7 +37,7 @@ impl Manner<'_> {
         probe: &Probe,
         request: &mut Request,
         mut sink: Option<Sink<'_>>,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, HttpError> {
         for _ in 0..MOST_REDIRECTS {
             self.direct(request)?;
             let response = match &mut sink {
@@ -51,8 +51,8 @@ impl Manner<'_> {
         Err(endless(request))
     }
 
-    /// As [`Manner::send`], from this machine.
-    pub(crate) async fn send_from_here(&self, request: &mut Request) -> Result<Response, Failure> {
+    /// As [`RequestOptions::send`], from this machine.
+    pub(crate) async fn send_from_here(&self, request: &mut Request) -> Result<Response, HttpError> {
         for _ in 0..MOST_REDIRECTS {
             self.direct(request)?;
             let response = super::from_here(self.tls, request, self.limit).await?;
@@ -63,8 +63,8 @@ impl Manner<'_> {
         Err(endless(request))
     }
 
-    /// As [`Manner::send_from_here`], but the body is still to be read.
-    pub(crate) async fn stream_from_here(&self, request: &mut Request) -> Result<super::Streamed, Failure> {
+    /// As [`RequestOptions::send_from_here`], but the body is still to be read.
+    pub(crate) async fn stream_from_here(&self, request: &mut Request) -> Result<super::Streamed, HttpError> {
         for _ in 0..MOST_REDIRECTS {
             self.direct(request)?;
             let streamed = super::stream::stream_from_here(self.tls, request, self.limit).await?;
@@ -76,14 +76,14 @@ impl Manner<'_> {
     }
 
     /// Settles whether a request goes through a proxy.
-    fn direct(&self, request: &mut Request) -> Result<(), Failure> {
-        let no_way = |reason| Failure::Connect { address: request.url.address(), reason };
+    fn direct(&self, request: &mut Request) -> Result<(), HttpError> {
+        let no_way = |reason| HttpError::Connect { address: request.url.address(), reason };
         request.proxy = self.network.proxy(&request.url).map_err(no_way)?;
         Ok(())
     }
 
     /// Whether there is another request to send; it is then in `request`.
-    fn leads_on(&self, request: &mut Request, response: &Response) -> Result<bool, Failure> {
+    fn leads_on(&self, request: &mut Request, response: &Response) -> Result<bool, HttpError> {
         if let Some(login) = asked_to_log_in(response, request) {
             request.headers.push(("Authorization".to_owned(), login));
             return Ok(true);
@@ -104,9 +104,9 @@ impl Manner<'_> {
     }
 
     /// Makes the request one to the new address.
-    fn redirect(&self, request: &mut Request, response: &Response, location: &str) -> Result<(), Failure> {
-        let broken = |reason| Failure::Protocol { address: request.url.address(), reason };
-        let url = request.url.join(location).map_err(broken)?;
+    fn redirect(&self, request: &mut Request, response: &Response, location: &str) -> Result<(), HttpError> {
+        let broken = |reason| HttpError::Protocol { address: request.url.address(), reason };
+        let url = request.url.resolve_location(location).map_err(broken)?;
         if url.address() != request.url.address() || url.secure != request.url.secure {
             // Another server is not told the login of the first.
             request
@@ -125,9 +125,9 @@ impl Manner<'_> {
     }
 }
 
-fn endless(request: &Request) -> Failure {
+fn endless(request: &Request) -> HttpError {
     let reason = format!("more than {MOST_REDIRECTS} redirects");
-    Failure::Protocol { address: request.url.address(), reason }
+    HttpError::Protocol { address: request.url.address(), reason }
 }
 
 /// The header that logs in without being asked to.

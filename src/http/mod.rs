@@ -34,9 +34,9 @@ pub(crate) const LARGEST_BODY: usize = 256 << 20;
 /// The most that a download may be, packed or not: it lies on the controller's disk before it goes to the host.
 pub(crate) const LARGEST_DOWNLOAD: u64 = 16 << 30;
 
-/// Why there is no answer. The host itself being gone is [`Failure::Host`]; all else is the other end's doing.
+/// Why there is no answer. The host itself being gone is [`HttpError::Host`]; all else is the other end's doing.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum HttpError {
     #[error(transparent)]
     Host(remote::Error),
     #[error("cannot connect to {address}: {reason}")]
@@ -102,11 +102,11 @@ impl Response {
 }
 
 /// Sends one request over a connection of its own and takes the whole answer.
-pub(crate) async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
+pub(crate) async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) -> Result<Response, HttpError> {
     let address = request.url.address();
     match tokio::time::timeout(limit, exchange(probe, tls, request)).await {
         Ok(answer) => answer,
-        Err(_) => Err(Failure::TimedOut { address, limit }),
+        Err(_) => Err(HttpError::TimedOut { address, limit }),
     }
 }
 
@@ -121,64 +121,64 @@ pub(crate) async fn download(
     request: &Request,
     limit: Duration,
     sink: Sink<'_>,
-) -> Result<Response, Failure> {
+) -> Result<Response, HttpError> {
     let stream = within(limit, request, open(probe, tls, request)).await?;
     talk(stream, request, Some((sink, limit))).await
 }
 
 /// Opens a connection from the host, to an address that the run may connect to.
-pub(crate) async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
+pub(crate) async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, HttpError> {
     allow(probe, host, port)?;
     connect_to_api(probe, host, port).await
 }
 
 /// Refuses an address that the run may not connect to.
-fn allow(probe: &Probe, host: &str, port: u16) -> Result<(), Failure> {
+fn allow(probe: &Probe, host: &str, port: u16) -> Result<(), HttpError> {
     probe.may_reach(host).map_err(|error| match error {
         remote::Error::Connection(connection::Error::Start { reason, .. }) => {
-            Failure::Offline { address: format!("{host}:{port}"), reason }
+            HttpError::Offline { address: format!("{host}:{port}"), reason }
         }
-        gone => Failure::Host(gone),
+        gone => HttpError::Host(gone),
     })
 }
 
 /// As [`connect`], to an API server that a task names: an offline run may connect to it, wherever it is.
-pub(crate) async fn connect_to_api(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
+pub(crate) async fn connect_to_api(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, HttpError> {
     probe.tunnel(host, port).await.map_err(|error| match error {
         remote::Error::Connection(connection::Error::Start { reason, .. }) => {
-            Failure::Connect { address: format!("{host}:{port}"), reason }
+            HttpError::Connect { address: format!("{host}:{port}"), reason }
         }
         remote::Error::Connection(connection::Error::NoTunnels { reason, .. }) => {
-            Failure::NoTunnels { address: format!("{host}:{port}"), reason }
+            HttpError::NoTunnels { address: format!("{host}:{port}"), reason }
         }
-        remote::Error::Refused { reason, .. } => Failure::Connect { address: format!("{host}:{port}"), reason },
-        gone => Failure::Host(gone),
+        remote::Error::Refused { reason, .. } => HttpError::Connect { address: format!("{host}:{port}"), reason },
+        gone => HttpError::Host(gone),
     })
 }
 
-async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Response, Failure> {
+async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Response, HttpError> {
     let stream = open(probe, tls, request).await?;
     talk(stream, request, None).await
 }
 
 /// Sends one request from this machine, over a connection of its own, and takes the whole answer.
-pub(crate) async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
+pub(crate) async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, HttpError> {
     let address = request.url.address();
     let exchange = async { talk(connect_from_here(tls, request).await?, request, None).await };
     match tokio::time::timeout(limit, exchange).await {
         Ok(answer) => answer,
-        Err(_) => Err(Failure::TimedOut { address, limit }),
+        Err(_) => Err(HttpError::TimedOut { address, limit }),
     }
 }
 
 /// The way from this machine to the server, through a proxy if there is one, with TLS if the address asks for it.
-async fn connect_from_here(tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
+async fn connect_from_here(tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, HttpError> {
     let next = request.proxy.as_ref().unwrap_or(&request.url);
     let stream: std::io::Result<Box<dyn Stream>> = match &request.socket {
         Some(path) => UnixStream::connect(path).await.map(|stream| Box::new(stream) as _),
         None => TcpStream::connect((next.host.as_str(), next.port)).await.map(|stream| Box::new(stream) as _),
     };
-    let lost = |error: std::io::Error| Failure::Connect { address: next.address(), reason: error.to_string() };
+    let lost = |error: std::io::Error| HttpError::Connect { address: next.address(), reason: error.to_string() };
     let mut stream = stream.map_err(lost)?;
     if let Some(proxy) = request.proxy.as_ref().filter(|_| request.url.secure) {
         lead_on(&mut stream, proxy, &request.url).await?;
@@ -189,14 +189,14 @@ async fn connect_from_here(tls: &Tls, request: &Request) -> Result<Box<dyn Strea
 async fn within<T>(
     limit: Duration,
     request: &Request,
-    step: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let late = |_| Failure::TimedOut { address: request.url.address(), limit };
+    step: impl Future<Output = Result<T, HttpError>>,
+) -> Result<T, HttpError> {
+    let late = |_| HttpError::TimedOut { address: request.url.address(), limit };
     tokio::time::timeout(limit, step).await.map_err(late)?
 }
 
 /// The way to the server, with TLS if the address asks for it.
-async fn open(probe: &Probe, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
+async fn open(probe: &Probe, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, HttpError> {
     let url = &request.url;
     let Some(proxy) = &request.proxy else {
         return secured(connect(probe, &url.host, url.port).await?, tls, request).await;
@@ -210,12 +210,12 @@ async fn open(probe: &Probe, tls: &Tls, request: &Request) -> Result<Box<dyn Str
 }
 
 /// Has a proxy connect to the server itself.
-async fn lead_on(stream: &mut Box<dyn Stream>, proxy: &Url, url: &Url) -> Result<(), Failure> {
+async fn lead_on(stream: &mut Box<dyn Stream>, proxy: &Url, url: &Url) -> Result<(), HttpError> {
     const LONGEST: usize = 16 * 1024;
     let address = url.address();
     let login = proxy.login.as_ref().map(|login| format!("Proxy-Authorization: {}\r\n", follow::basic(login)));
     let head = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{}\r\n", login.unwrap_or_default());
-    let broken = |reason: String| Failure::Connect { address: address.clone(), reason };
+    let broken = |reason: String| HttpError::Connect { address: address.clone(), reason };
     let lost = |error: std::io::Error| broken(format!("the proxy {}: {error}", proxy.address()));
     stream.write_all(head.as_bytes()).await.map_err(lost)?;
     let mut answer = Vec::new();
@@ -231,15 +231,15 @@ async fn lead_on(stream: &mut Box<dyn Stream>, proxy: &Url, url: &Url) -> Result
     }
 }
 
-async fn secured(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
+async fn secured(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, HttpError> {
     let url = &request.url;
     if !url.secure {
         return Ok(stream);
     }
-    let no_tls = |reason: String| Failure::Tls { address: url.address(), reason };
+    let no_tls = |reason: String| HttpError::Tls { address: url.address(), reason };
     let name =
         ServerName::try_from(url.host.clone()).map_err(|_| no_tls(format!("invalid host name {:?}", url.host)))?;
-    let unusable = |reason| Failure::Certificate { address: url.address(), reason };
+    let unusable = |reason| HttpError::Certificate { address: url.address(), reason };
     let connector = TlsConnector::from(tls.config().map_err(unusable)?);
     let failed = |error: std::io::Error| tls::rejection(&error).map_or_else(|| no_tls(error.to_string()), unusable);
     Ok(Box::new(connector.connect(name, stream).await.map_err(failed)?))
@@ -249,14 +249,14 @@ async fn talk(
     stream: Box<dyn Stream>,
     request: &Request,
     mut sink: Option<(Sink<'_>, Duration)>,
-) -> Result<Response, Failure> {
-    let broken = |reason: String| Failure::Protocol { address: request.url.address(), reason };
+) -> Result<Response, HttpError> {
+    let broken = |reason: String| HttpError::Protocol { address: request.url.address(), reason };
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.to_string()))?;
     let message = message(request).map_err(broken)?;
     let exchange = async {
         let failed = |error: hyper::Error| match tls::rejection(&error) {
-            Some(reason) => Failure::Certificate { address: request.url.address(), reason },
+            Some(reason) => HttpError::Certificate { address: request.url.address(), reason },
             None => broken(chain(&error)),
         };
         let asked = async { sender.send_request(message).await.map_err(failed) };
@@ -298,8 +298,8 @@ fn reason(answer: &hyper::Response<Incoming>) -> String {
 }
 
 /// Takes a body in, piece by piece.
-async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit: Duration) -> Result<(), Failure> {
-    let broken = |reason: String| Failure::Protocol { address: request.url.address(), reason };
+async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit: Duration) -> Result<(), HttpError> {
+    let broken = |reason: String| HttpError::Protocol { address: request.url.address(), reason };
     let mut left = LARGEST_DOWNLOAD;
     loop {
         let piece = async { body.frame().await.transpose().map_err(|error| broken(chain(&error))) };

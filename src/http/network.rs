@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Url;
 use crate::remote::{self, Command, Probe};
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// None of it unless it was asked for.
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Login {
 
 impl Network {
     /// Asks the host, with the task's own `environment`.
-    pub(crate) async fn load(probe: &Probe, proxies: bool, netrc: bool) -> Result<Network, remote::Error> {
+    pub(crate) async fn load_network(probe: &Probe, proxies: bool, netrc: bool) -> Result<Network, remote::Error> {
         let line = "printf '%s\\n' \"${http_proxy-${HTTP_PROXY-}}\" \"${https_proxy-${HTTPS_PROXY-}}\" \"${no_proxy-${NO_PROXY-}}\"\n\
             cat \"${NETRC:-$HOME/.netrc}\" 2>/dev/null; exit 0";
         if !proxies && !netrc {
@@ -40,8 +40,8 @@ impl Network {
         Ok(Network { http, https, direct, logins: logins(&next(netrc)) })
     }
 
-    /// As [`Network::load`], of this machine.
-    pub(crate) fn from_here(around: &Surroundings, proxies: bool, netrc: bool) -> Network {
+    /// As [`Network::load_network`], of this machine.
+    pub(crate) fn from_here(around: &ProcessEnvironment, proxies: bool, netrc: bool) -> Network {
         let variable = |name: &str| around.variables.get(name).or_else(|| around.variables.get(&name.to_uppercase()));
         let set = |name: &str| match variable(name).filter(|_| proxies) {
             Some(value) => value.trim().to_owned(),

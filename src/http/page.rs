@@ -1,12 +1,12 @@
 //! A page of a web server, as this machine sees it: for the lookup `url`.
 
-use super::follow::{self, Manner, Redirects};
+use super::follow::{self, Redirects, RequestOptions};
 use super::network::Network;
 use super::{Request, Tls, Url};
-use crate::template::{Page, wait_for};
+use crate::template::{WebPage, wait_for};
 
 /// The body of an answer with a code below 300. Waits: for threads that templates are rendered on.
-pub(crate) fn page(page: &Page) -> Result<String, String> {
+pub(crate) fn page(page: &WebPage) -> Result<String, String> {
     let mut request = Request::get(Url::parse(&page.address)?);
     request.socket.clone_from(&page.socket);
     let (proxies, netrc) = (page.proxies && page.socket.is_none(), page.netrc && page.login.is_none());
@@ -34,7 +34,7 @@ pub(crate) fn page(page: &Page) -> Result<String, String> {
         other => return Err(format!("follow_redirects is {other:?}: one of all, safe, none, urllib2")),
     };
     let manner =
-        Manner { tls: &tls, limit: page.limit, redirects, unredirected: &page.unredirected, network: &network };
+        RequestOptions { tls: &tls, limit: page.limit, redirects, unredirected: &page.unredirected, network: &network };
     let answer = wait_for(manner.send_from_here(&mut request))?.map_err(|error| error.to_string())?;
     match answer.status {
         200..=299 => String::from_utf8(answer.body).map_err(|_| "the answer is not UTF-8 text".into()),
@@ -51,8 +51,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(address: String) -> Page {
-        Page {
+    fn asked(address: String) -> WebPage {
+        WebPage {
             address,
             agent: "windlass".into(),
             headers: Vec::new(),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     /// As a face does: on a thread that has a runtime around it.
-    fn page(page: &Page) -> Result<String, String> {
+    fn page(page: &WebPage) -> Result<String, String> {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let _inside = runtime.enter();
         super::page(page)
@@ -119,9 +119,9 @@ mod tests {
         });
         let login = Some(("me".to_owned(), "secret".to_owned()));
         let headers = vec![("user-agent".to_owned(), "other".to_owned())];
-        assert_eq!(page(&Page { login, headers, ..asked(address.clone()) }).unwrap(), "a\nb\n");
+        assert_eq!(page(&WebPage { login, headers, ..asked(address.clone()) }).unwrap(), "a\nb\n");
         assert_eq!(page(&asked(address.clone())).unwrap(), "moved");
-        let stays = Page { follow: "none".into(), ..asked(address.clone()) };
+        let stays = WebPage { follow: "none".into(), ..asked(address.clone()) };
         assert_eq!(page(&stays).unwrap_err(), "the server responded 301 Moved");
         assert_eq!(page(&asked(address)).unwrap_err(), "the server responded 404 Not Found");
         let seen = server.join().unwrap();
@@ -152,9 +152,9 @@ mod tests {
         let authority = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(authority.path(), own.cert.pem()).unwrap();
         let address = format!("https://localhost:{port}/");
-        assert_eq!(page(&Page { verify: false, ..asked(address.clone()) }).unwrap(), "secure");
+        assert_eq!(page(&WebPage { verify: false, ..asked(address.clone()) }).unwrap(), "secure");
         let authorities = Some(authority.path().to_owned());
-        assert_eq!(page(&Page { authorities, ..asked(address.clone()) }).unwrap(), "secure");
+        assert_eq!(page(&WebPage { authorities, ..asked(address.clone()) }).unwrap(), "secure");
         let told = page(&asked(address)).unwrap_err();
         assert!(told.starts_with("TLS handshake with localhost"), "{told}");
     }

@@ -9,7 +9,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 
-use super::{Failure, Request, Response, Tls, chain, message, reason, tls as certificates, within};
+use super::{HttpError, Request, Response, Tls, chain, message, reason, tls as certificates, within};
 
 /// The head of an answer, and its body as it comes.
 pub(crate) struct Streamed {
@@ -29,13 +29,14 @@ impl Drop for Streamed {
 
 impl Streamed {
     /// The next piece; None: the body is complete.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
-            let late = |_| Failure::TimedOut { address: self.address.clone(), limit: self.limit };
+            let late = |_| HttpError::TimedOut { address: self.address.clone(), limit: self.limit };
             let Some(frame) = tokio::time::timeout(self.limit, self.body.frame()).await.map_err(late)? else {
                 return Ok(None);
             };
-            let lost = |error: hyper::Error| Failure::Protocol { address: self.address.clone(), reason: chain(&error) };
+            let lost =
+                |error: hyper::Error| HttpError::Protocol { address: self.address.clone(), reason: chain(&error) };
             if let Ok(bytes) = frame.map_err(lost)?.into_data() {
                 return Ok(Some(bytes));
             }
@@ -43,12 +44,12 @@ impl Streamed {
     }
 
     /// The whole body, if it is not longer than `most`.
-    pub(crate) async fn text(&mut self, most: usize) -> Result<Vec<u8>, Failure> {
+    pub(crate) async fn body_text(&mut self, most: usize) -> Result<Vec<u8>, HttpError> {
         let mut text = Vec::new();
         while let Some(bytes) = self.next().await? {
             if text.len() + bytes.len() > most {
                 let reason = format!("the answer is larger than {most} bytes");
-                return Err(Failure::Protocol { address: self.address.clone(), reason });
+                return Err(HttpError::Protocol { address: self.address.clone(), reason });
             }
             text.extend_from_slice(&bytes);
         }
@@ -68,16 +69,16 @@ impl Streamed {
 }
 
 /// Sends one request from this machine; the body of the answer is still to be read.
-pub(crate) async fn stream_from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Streamed, Failure> {
+pub(crate) async fn stream_from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Streamed, HttpError> {
     let address = request.url.address();
     let stream = within(limit, request, super::connect_from_here(tls, request)).await?;
-    let broken = |reason: String| Failure::Protocol { address: request.url.address(), reason };
+    let broken = |reason: String| HttpError::Protocol { address: request.url.address(), reason };
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.to_string()))?;
     let message = message(request).map_err(broken)?;
     let connection = tokio::spawn(async move { drop(connection.await) });
     let failed = |error: hyper::Error| match certificates::rejection(&error) {
-        Some(reason) => Failure::Certificate { address: request.url.address(), reason },
+        Some(reason) => HttpError::Certificate { address: request.url.address(), reason },
         None => broken(chain(&error)),
     };
     let answer = within(limit, request, async { sender.send_request(message).await.map_err(failed) }).await;

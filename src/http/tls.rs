@@ -88,7 +88,7 @@ impl Tls {
                 }
                 builder.with_root_certificates(store)
             }
-            false => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),
+            false => builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate(provider))),
         };
         match &self.client {
             Some((chain, key)) => builder
@@ -148,9 +148,9 @@ fn certificates(text: &[u8]) -> Vec<CertificateDer<'static>> {
 
 /// Takes any certificate: for `validate_certs: false`, which a person asked for in so many words.
 #[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -52,7 +52,7 @@ impl Url {
     }
 
     /// The address that a `Location` header names, seen from this one.
-    pub fn join(&self, location: &str) -> Result<Url, String> {
+    pub fn resolve_location(&self, location: &str) -> Result<Url, String> {
         if location.contains("://") {
             return Url::parse(location);
         }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_location_is_seen_from_where_it_was_given() {
         let url = Url::parse("https://h:8443/a/b?c").unwrap();
-        let joined = |location: &str| url.join(location).unwrap().to_string();
+        let joined = |location: &str| url.resolve_location(location).unwrap().to_string();
         assert_eq!(joined("/x"), "https://h:8443/x");
         assert_eq!(joined("x?y"), "https://h:8443/a/x?y");
         assert_eq!(joined("?y"), "https://h:8443/a/b?y");

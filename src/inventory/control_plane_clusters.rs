@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{Inventory, graph};
 use crate::resource::names::{group, variable};
 use crate::value::Value;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// The Clusters of a control plane, as far as windlass is concerned.
 #[derive(Debug, Clone, Default)]
@@ -29,11 +29,11 @@ pub struct JoinedCluster {
 impl Inventory {
     /// Fills `add_member` with the members that are not joined, `del_member` with the Clusters that are members no more,
     /// and `foreign_members` of the control plane with the names of those that are none of ours.
-    pub fn put_clusters(&mut self, standing: &ControlPlaneClusters) -> Result<(), Complaint> {
+    pub fn put_clusters(&mut self, standing: &ControlPlaneClusters) -> Result<(), Diagnostic> {
         let wanted = self.hosts_of(group::MEMBERS);
         let joined = |name: &str| standing.joined.iter().any(|seen| seen.name == name);
         for name in wanted.iter().filter(|name| !joined(name)) {
-            self.join(group::ADD_MEMBER, name);
+            self.add_host_to_group(group::ADD_MEMBER, name);
         }
         let file = self.deployments.first().map(|deployment| deployment.path.clone()).filter(|path| path.is_file());
         for seen in standing.joined.iter().filter(|seen| !wanted.iter().any(|name| **name == *seen.name)) {
@@ -44,7 +44,7 @@ impl Inventory {
             }
             self.put_host(graph::ALL, &seen.name, None, file.as_deref());
             [group::DEPLOYMENT, group::DEL_MEMBER].into_iter().for_each(|group| {
-                self.join(group, &seen.name);
+                self.add_host_to_group(group, &seen.name);
             });
             let host = self.hosts.get_mut(seen.name.as_str()).expect("it was put there just now");
             let vars = seen.vars.iter().map(|(name, value)| (Arc::from(name.as_str()), Value::from(Serde(value))));

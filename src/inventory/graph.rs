@@ -48,11 +48,11 @@ impl Inventory {
             host.vars.insert("inventory_dir".into(), text(source.and_then(Path::parent)));
             host
         });
-        self.join(group, &name);
+        self.add_host_to_group(group, &name);
     }
 
     /// Puts a host that is there (the implicit localhost too) into a group, made if need be; whether that is new.
-    pub(super) fn join(&mut self, group: &str, host: &str) -> bool {
+    pub(super) fn add_host_to_group(&mut self, group: &str, host: &str) -> bool {
         let Some(found) = self.hosts.get_mut(host).or_else(|| self.implicit.get_mut(host)) else {
             return false;
         };

@@ -10,9 +10,9 @@ use crate::value::{Origin, Template, Value};
 const DEEPEST: usize = 100;
 
 /// The value of a text. Strings in it become templates when they have template marks.
-pub(super) fn parse(text: &str, origin: Option<&Origin>) -> Value {
+pub(super) fn parse_literal(text: &str, origin: Option<&Origin>) -> Value {
     let mut reader = Reader { rest: text.trim_start_matches([' ', '\t']), origin };
-    reader.document().unwrap_or_else(|| Template::value(text, origin))
+    reader.document().unwrap_or_else(|| Template::template_value(text, origin))
 }
 
 /// Reads a literal from the left; every function gives None when this is no literal.
@@ -134,15 +134,15 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self, negative: bool) -> Option<Value> {
-        let (value, rest) = number::read(self.rest, negative)?;
+        let (value, rest) = number::read_number(self.rest, negative)?;
         self.rest = rest;
         Some(value)
     }
 
     fn word_or_string(&mut self) -> Option<Value> {
-        if let Some((text, rest)) = string::read(self.rest) {
+        if let Some((text, rest)) = string::read_string(self.rest) {
             self.rest = rest;
-            return Some(Template::value(&text, self.origin));
+            return Some(Template::template_value(&text, self.origin));
         }
         let end = self.rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
@@ -181,11 +181,11 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::parse_literal;
     use crate::value::Value;
 
     fn shown(text: &str) -> String {
-        serde_json::to_string(&parse(text, None)).unwrap()
+        serde_json::to_string(&parse_literal(text, None)).unwrap()
     }
 
     #[test]
@@ -233,21 +233,21 @@ mod tests {
             "# x",
             "'a' b",
         ] {
-            assert_eq!(parse(text, None), Value::from(text), "{text:?}");
+            assert_eq!(parse_literal(text, None), Value::from(text), "{text:?}");
         }
     }
 
     #[test]
     fn strings_with_marks_become_templates_also_inside() {
-        let value = parse("['{{ a }}', 'b']", None);
+        let value = parse_literal("['{{ a }}', 'b']", None);
         let first = value.get_item_by_index(0).unwrap();
         assert!(first.downcast_object_ref::<crate::value::Template>().is_some());
-        assert!(parse("{{ a }}", None).downcast_object_ref::<crate::value::Template>().is_some());
+        assert!(parse_literal("{{ a }}", None).downcast_object_ref::<crate::value::Template>().is_some());
     }
 
     #[test]
     fn endless_nesting_is_text() {
         let text = "[".repeat(5000);
-        assert_eq!(parse(&text, None), Value::from(text));
+        assert_eq!(parse_literal(&text, None), Value::from(text));
     }
 }

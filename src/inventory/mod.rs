@@ -18,8 +18,8 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::connection::Confinement;
-use crate::resource::{Allowed, Deployment};
-use crate::value::origin::Complaint;
+use crate::resource::{Deployment, ForeignResourceLimits};
+use crate::value::origin::Diagnostic;
 use crate::value::vault::Keyring;
 use crate::value::yaml::Duplicates;
 use crate::value::{HashBehaviour, Vars};
@@ -57,7 +57,7 @@ pub struct Inventory {
     /// What becomes of variables that several groups, or a group and a host, have.
     pub hash_behaviour: HashBehaviour,
     /// What documents that are somebody else's may use.
-    allowed: Arc<Allowed>,
+    allowed: Arc<ForeignResourceLimits>,
     /// It describes somebody else's resource: hosts are reached within this alone. No other source, no `group_vars/` and
     /// no `host_vars/` count for them, as these may hold what the writer of the resource must not get.
     pub confined: Option<Arc<Confinement>>,
@@ -65,9 +65,9 @@ pub struct Inventory {
 
 /// What is said of all sources alike.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct InventoryOptions {
     pub hash_behaviour: HashBehaviour,
-    pub allowed: Arc<Allowed>,
+    pub allowed: Arc<ForeignResourceLimits>,
     /// What becomes of duplicate keys.
     pub duplicates: Duplicates,
 }
@@ -100,16 +100,20 @@ pub struct Group {
 
 impl Inventory {
     /// Reads all sources, in order; each is a path or a comma list (`a,b,`). No source: the implicit localhost alone.
-    pub fn load(sources: &[String], keyring: &Keyring) -> Result<Inventory, Vec<Complaint>> {
-        Inventory::load_with(sources, keyring, &Reading::default())
+    pub fn load(sources: &[String], keyring: &Keyring) -> Result<Inventory, Vec<Diagnostic>> {
+        Inventory::load_with(sources, keyring, &InventoryOptions::default())
     }
 
     /// As [`Inventory::load`], with what the settings say of all sources.
-    pub fn load_with(sources: &[String], keyring: &Keyring, reading: &Reading) -> Result<Inventory, Vec<Complaint>> {
-        let Reading { hash_behaviour, allowed, duplicates } = reading.clone();
+    pub fn load_with(
+        sources: &[String],
+        keyring: &Keyring,
+        reading: &InventoryOptions,
+    ) -> Result<Inventory, Vec<Diagnostic>> {
+        let InventoryOptions { hash_behaviour, allowed, duplicates } = reading.clone();
         let mut inventory = Inventory { hash_behaviour, allowed, duplicates, ..Inventory::empty(keyring) };
         for source in sources {
-            let path = sources::read(&mut inventory, source)?;
+            let path = sources::read_source(&mut inventory, source)?;
             if path.exists() && inventory.confined.is_none() {
                 let directory = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(Path::new("/")) };
                 // Of a directory that is beside two sources, the later turn counts.
@@ -125,19 +129,19 @@ impl Inventory {
     }
 
     /// What is said of all its sources, to read them again.
-    pub fn reading(&self) -> Reading {
+    pub fn reading(&self) -> InventoryOptions {
         let (allowed, duplicates) = (self.allowed.clone(), self.duplicates.clone());
-        Reading { hash_behaviour: self.hash_behaviour, allowed, duplicates }
+        InventoryOptions { hash_behaviour: self.hash_behaviour, allowed, duplicates }
     }
 
     /// A resource of somebody else is the only source: it could name a host of another, and get that one's passwords.
-    fn check_confined(&self) -> Result<(), Complaint> {
+    fn check_confined(&self) -> Result<(), Diagnostic> {
         let single = self.sources.len() == 1 && !self.sources[0].is_dir();
         match self.deployments.first() {
             Some(deployment) if self.confined.is_some() && !single => {
                 let message =
                     format!("the resource {} came from an API and must be the only inventory", deployment.name);
-                Err(Complaint::new(message, Some(&deployment.node.origin))
+                Err(Diagnostic::new(message, Some(&deployment.node.origin))
                     .hint("pass it alone, with a single -i or -f"))
             }
             _ => Ok(()),
@@ -224,7 +228,7 @@ impl Inventory {
 
     /// Adds a host while a play runs (`add_host`), with its groups; whether anything is new.
     /// `host_vars/` and `group_vars/` of new names are read.
-    pub fn add_host(&mut self, name: &str, groups: &[String], vars: Vars) -> Result<bool, Complaint> {
+    pub fn add_host(&mut self, name: &str, groups: &[String], vars: Vars) -> Result<bool, Diagnostic> {
         let mut changed = !self.hosts.contains_key(name);
         self.put_host(graph::ALL, name, None, None);
         let host = self.hosts.get_mut(name).expect("it was put there just now");
@@ -234,7 +238,7 @@ impl Inventory {
             host.vars.insert(key, value);
         }
         for group in groups {
-            changed |= self.join(group, name);
+            changed |= self.add_host_to_group(group, name);
         }
         if changed {
             self.reconcile();
@@ -244,8 +248,8 @@ impl Inventory {
     }
 
     /// Puts a host into a group while a play runs (`group_by`); whether it was not in it before.
-    pub fn add_to_group(&mut self, host: &str, group: &str) -> Result<bool, Complaint> {
-        let changed = self.join(group, host);
+    pub fn add_to_group(&mut self, host: &str, group: &str) -> Result<bool, Diagnostic> {
+        let changed = self.add_host_to_group(group, host);
         if changed {
             self.reconcile();
             self.load_vars_files()?;
@@ -254,10 +258,10 @@ impl Inventory {
     }
 
     /// Makes a group a child of another while a play runs (`group_by` with `parents`), both made if need be.
-    pub fn add_child_group(&mut self, parent: &str, child: &str) -> Result<bool, Complaint> {
+    pub fn add_child_group(&mut self, parent: &str, child: &str) -> Result<bool, Diagnostic> {
         self.put_group(parent);
         self.put_group(child);
-        let changed = self.add_child(parent, child).map_err(|message| Complaint::new(message, None))?;
+        let changed = self.add_child(parent, child).map_err(|message| Diagnostic::new(message, None))?;
         if changed {
             self.reconcile();
             self.load_vars_files()?;
@@ -270,7 +274,7 @@ impl Inventory {
         self.hash_behaviour.combine(into, from);
     }
 
-    fn load_vars_files(&mut self) -> Result<(), Complaint> {
+    fn load_vars_files(&mut self) -> Result<(), Diagnostic> {
         let mut beside = std::mem::take(&mut self.beside);
         let loaded = beside.iter_mut().try_for_each(|files| files.complete(self, &self.keyring));
         self.beside = beside;

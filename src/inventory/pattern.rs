@@ -6,17 +6,17 @@ use indexmap::IndexSet;
 
 use super::{Inventory, LOCALHOST, address};
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 impl Inventory {
     /// The hosts that a pattern names, in inventory order; an error names a pattern that is no pattern.
     /// A plain name that matches nothing is reported in the second value, to be warned of.
-    pub fn select(&self, pattern: &str) -> Result<(Vec<Arc<str>>, Vec<String>), Complaint> {
+    pub fn select(&self, pattern: &str) -> Result<(Vec<Arc<str>>, Vec<String>), Diagnostic> {
         self.select_all(&[pattern])
     }
 
     /// As [`Inventory::select`], for the patterns of a list (`hosts: [web, db]`).
-    pub fn select_all(&self, patterns: &[impl AsRef<str>]) -> Result<(Vec<Arc<str>>, Vec<String>), Complaint> {
+    pub fn select_all(&self, patterns: &[impl AsRef<str>]) -> Result<(Vec<Arc<str>>, Vec<String>), Diagnostic> {
         let mut parts: Vec<String> = patterns.iter().flat_map(|pattern| split(pattern.as_ref())).collect();
         // What adds comes first, then what keeps, then what takes away, wherever they were written.
         parts.sort_by_key(|part| match part.chars().next() {
@@ -46,13 +46,13 @@ impl Inventory {
     }
 
     /// As [`Inventory::select`], for `--limit`: a part `@FILE` stands for the patterns in that file, one a line.
-    pub fn select_limit(&self, limit: &str) -> Result<(Vec<Arc<str>>, Vec<String>), Complaint> {
+    pub fn select_limit(&self, limit: &str) -> Result<(Vec<Arc<str>>, Vec<String>), Diagnostic> {
         let mut patterns = Vec::new();
         for part in split(limit) {
             match part.strip_prefix('@') {
                 Some(file) => {
                     let text = std::fs::read_to_string(file).map_err(|error| {
-                        Complaint::new(format!("cannot read the limit file {file:?}: {error}"), None)
+                        Diagnostic::new(format!("cannot read the limit file {file:?}: {error}"), None)
                     })?;
                     patterns.extend(text.lines().map(|line| line.trim().to_owned()));
                 }
@@ -67,7 +67,7 @@ impl Inventory {
     }
 
     /// The hosts of one part, without `!` or `&`.
-    fn matching(&self, part: &str, unmatched: &mut Vec<String>) -> Result<Vec<Arc<str>>, Complaint> {
+    fn matching(&self, part: &str, unmatched: &mut Vec<String>) -> Result<Vec<Arc<str>>, Diagnostic> {
         let (name, subscript) = subscript(part);
         let matches = matcher(name)?;
         let groups: Vec<&Arc<str>> = self.groups.keys().filter(|group| matches(group)).collect();
@@ -87,7 +87,7 @@ impl Inventory {
                 let index = if at < 0 { at + found.len() as i64 } else { at };
                 let host = usize::try_from(index).ok().and_then(|index| found.get(index).cloned());
                 let count = found.len();
-                let none = || Complaint::new(format!("no host matches {part:?}: {name:?} has only {count}"), None);
+                let none = || Diagnostic::new(format!("no host matches {part:?}: {name:?} has only {count}"), None);
                 host.map(|host| vec![host]).ok_or_else(none)
             }
             Some(Subscript::Range(first, last)) => {
@@ -171,13 +171,13 @@ fn subscript(part: &str) -> (&str, Option<Subscript>) {
 }
 
 /// What decides whether a name is meant: a regular expression after `~`, which must match from the start on, or a glob.
-fn matcher(pattern: &str) -> Result<impl Fn(&str) -> bool, Complaint> {
+fn matcher(pattern: &str) -> Result<impl Fn(&str) -> bool, Diagnostic> {
     let expression = match pattern.strip_prefix('~') {
         Some(expression) => format!(r"\A(?:{expression})"),
         None => glob(pattern),
     };
     let regex = fancy_regex::Regex::new(&expression).map_err(|error| {
-        Complaint::new(format!("invalid host pattern {pattern:?}: {error}"), None)
+        Diagnostic::new(format!("invalid host pattern {pattern:?}: {error}"), None)
             .hint("write a regular expression after ~")
     })?;
     Ok(move |name: &str| regex.is_match(name).unwrap_or(false))

@@ -7,14 +7,14 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// All names that a name with ranges stands for, in order; a name without a range stands for itself.
 ///
 /// The error is a message for a person, without the place.
-pub(super) fn expand(name: &str) -> Result<Vec<String>, String> {
+pub(super) fn expand_range(name: &str) -> Result<Vec<String>, String> {
     let Some(open) = name.find('[') else {
         return Ok(vec![name.to_owned()]);
     };
     let close = name[open..].find(']').map(|length| open + length);
     let close = close.ok_or_else(|| format!("the range in {name:?} has no closing bracket"))?;
     let (head, tail) = (&name[..open], &name[close + 1..]);
-    let tails = expand(tail)?;
+    let tails = expand_range(tail)?;
     let items = items(&name[open + 1..close], name)?;
     if items.len().saturating_mul(tails.len()) > MOST {
         return Err(format!("{name:?} expands to more than {MOST} names"));
@@ -81,37 +81,37 @@ fn number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::expand_range;
 
     #[test]
     fn a_slip_in_a_number_does_not_make_a_host_of_every_number() {
-        assert_eq!(expand("h[1:100000]").unwrap().len(), 100_000);
-        assert!(expand("h[0:99999999999]").unwrap_err().contains("more than 100000 names"));
-        assert!(expand("h[1:1000]x[1:1000]").unwrap_err().contains("expands to more than 100000 names"));
+        assert_eq!(expand_range("h[1:100000]").unwrap().len(), 100_000);
+        assert!(expand_range("h[0:99999999999]").unwrap_err().contains("more than 100000 names"));
+        assert!(expand_range("h[1:1000]x[1:1000]").unwrap_err().contains("expands to more than 100000 names"));
     }
 
     #[test]
     fn leading_zeros_keep_their_width() {
-        assert_eq!(expand("web[08:11].lan").unwrap(), ["web08.lan", "web09.lan", "web10.lan", "web11.lan"]);
-        assert_eq!(expand("web[8:11]").unwrap(), ["web8", "web9", "web10", "web11"]);
+        assert_eq!(expand_range("web[08:11].lan").unwrap(), ["web08.lan", "web09.lan", "web10.lan", "web11.lan"]);
+        assert_eq!(expand_range("web[8:11]").unwrap(), ["web8", "web9", "web10", "web11"]);
     }
 
     #[test]
     fn letters_and_steps_and_an_open_begin() {
-        assert_eq!(expand("db-[a:e:2]").unwrap(), ["db-a", "db-c", "db-e"]);
-        assert_eq!(expand("n[1:10:4]").unwrap(), ["n1", "n5", "n9"]);
-        assert_eq!(expand("n[:2]").unwrap(), ["n0", "n1", "n2"]);
-        assert_eq!(expand("x[y:B]").unwrap(), ["xy", "xz", "xA", "xB"]);
+        assert_eq!(expand_range("db-[a:e:2]").unwrap(), ["db-a", "db-c", "db-e"]);
+        assert_eq!(expand_range("n[1:10:4]").unwrap(), ["n1", "n5", "n9"]);
+        assert_eq!(expand_range("n[:2]").unwrap(), ["n0", "n1", "n2"]);
+        assert_eq!(expand_range("x[y:B]").unwrap(), ["xy", "xz", "xA", "xB"]);
     }
 
     #[test]
     fn the_first_of_two_ranges_turns_slowest() {
-        assert_eq!(expand("r[1:2]n[a:b]").unwrap(), ["r1na", "r1nb", "r2na", "r2nb"]);
+        assert_eq!(expand_range("r[1:2]n[a:b]").unwrap(), ["r1na", "r1nb", "r2na", "r2nb"]);
     }
 
     #[test]
     fn a_bad_range_says_what_is_wrong() {
-        let message = |name: &str| expand(name).unwrap_err();
+        let message = |name: &str| expand_range(name).unwrap_err();
         assert!(message("w[1]").contains("BEGIN:END"), "{}", message("w[1]"));
         assert!(message("w[1:]").contains("no end"));
         assert!(message("w[01:100]").contains("the same number of digits"));

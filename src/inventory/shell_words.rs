@@ -9,13 +9,13 @@ pub(super) struct Word {
 
 /// What is wrong with the line, and the column.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unfinished {
+pub(super) struct UnclosedQuote {
     pub message: &'static str,
     pub column: usize,
 }
 
 /// The words of a line. `#` ends the line also in the middle of an unquoted word, as Ansible has it.
-pub(super) fn split(line: &str) -> Result<Vec<Word>, Unfinished> {
+pub(super) fn split_shell_words(line: &str) -> Result<Vec<Word>, UnclosedQuote> {
     let mut words = Vec::new();
     let mut word: Option<Word> = None;
     let mut chars = line.chars().zip(1..);
@@ -29,7 +29,7 @@ pub(super) fn split(line: &str) -> Result<Vec<Word>, Unfinished> {
                     '\'' | '"' => quoted(c, column, &mut chars, &mut word.text)?,
                     '\\' => match chars.next() {
                         Some((c, _)) => word.text.push(c),
-                        None => return Err(Unfinished { message: "the text ends with a backslash", column }),
+                        None => return Err(UnclosedQuote { message: "the text ends with a backslash", column }),
                     },
                     c => word.text.push(c),
                 }
@@ -46,8 +46,8 @@ fn quoted(
     column: usize,
     chars: &mut impl Iterator<Item = (char, usize)>,
     text: &mut String,
-) -> Result<(), Unfinished> {
-    let unfinished = Unfinished { message: "a quote is not closed", column };
+) -> Result<(), UnclosedQuote> {
+    let unfinished = UnclosedQuote { message: "a quote is not closed", column };
     loop {
         match chars.next() {
             None => return Err(unfinished),
@@ -68,10 +68,10 @@ fn quoted(
 
 #[cfg(test)]
 mod tests {
-    use super::{Unfinished, split};
+    use super::{UnclosedQuote, split_shell_words};
 
     fn texts(line: &str) -> Vec<String> {
-        split(line).unwrap().into_iter().map(|word| word.text).collect()
+        split_shell_words(line).unwrap().into_iter().map(|word| word.text).collect()
     }
 
     #[test]
@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn words_know_their_columns() {
-        let columns: Vec<usize> = split("web  a=1\tb=2").unwrap().iter().map(|word| word.column).collect();
+        let columns: Vec<usize> = split_shell_words("web  a=1\tb=2").unwrap().iter().map(|word| word.column).collect();
         assert_eq!(columns, [1, 6, 10]);
     }
 
     #[test]
     fn an_open_quotation_is_refused_where_it_opens() {
-        assert_eq!(split("web a='b"), Err(Unfinished { message: "a quote is not closed", column: 7 }));
-        assert!(split("web a=\\").is_err());
+        assert_eq!(split_shell_words("web a='b"), Err(UnclosedQuote { message: "a quote is not closed", column: 7 }));
+        assert!(split_shell_words("web a=\\").is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{Inventory, LOCALHOST};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::vault::Keyring;
 use crate::value::yaml::{self, Duplicates};
 use crate::value::{HashBehaviour, Vars};
@@ -26,7 +26,7 @@ pub struct VarsFiles {
 }
 
 /// Reads `group_vars/` and `host_vars/` below a directory (beside a playbook), for the hosts and groups there are.
-pub fn vars_files(directory: &Path, inventory: &Inventory, keyring: &Keyring) -> Result<VarsFiles, Complaint> {
+pub fn vars_files(directory: &Path, inventory: &Inventory, keyring: &Keyring) -> Result<VarsFiles, Diagnostic> {
     let mut files = VarsFiles::new(directory);
     files.complete(inventory, keyring)?;
     Ok(files)
@@ -43,7 +43,7 @@ impl VarsFiles {
     }
 
     /// Reads the files of hosts and groups that were not looked for yet, as after `add_host`.
-    pub fn complete(&mut self, inventory: &Inventory, keyring: &Keyring) -> Result<(), Complaint> {
+    pub fn complete(&mut self, inventory: &Inventory, keyring: &Keyring) -> Result<(), Diagnostic> {
         let hosts = inventory.hosts.keys().map(|name| &**name).chain(LOCALHOST);
         let groups = inventory.groups.keys().map(|name| &**name);
         let read = |file: &Path| read(file, keyring, &inventory.duplicates);
@@ -57,9 +57,9 @@ fn read_new<'a>(
     known: &mut IndexMap<Arc<str>, Vars>,
     directory: &Path,
     names: impl Iterator<Item = &'a str>,
-    read: impl Fn(&Path) -> Result<Vars, Complaint>,
+    read: impl Fn(&Path) -> Result<Vars, Diagnostic>,
     hash_behaviour: HashBehaviour,
-) -> Result<(), Complaint> {
+) -> Result<(), Diagnostic> {
     let there = directory.is_dir();
     for name in names {
         if known.contains_key(name) {
@@ -78,15 +78,15 @@ fn read_new<'a>(
     Ok(())
 }
 
-fn read(file: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Complaint> {
-    match yaml::load(file, keyring, duplicates)? {
+fn read(file: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Diagnostic> {
+    match yaml::load_yaml(file, keyring, duplicates)? {
         Some(node) => node.to_vars(keyring),
         None => Ok(Vars::new()),
     }
 }
 
 /// The files of one name, in the order in which later ones win.
-fn files_of(directory: &Path, name: &str) -> Result<Vec<PathBuf>, Complaint> {
+fn files_of(directory: &Path, name: &str) -> Result<Vec<PathBuf>, Diagnostic> {
     let found = EXTENSIONS.iter().map(|extension| directory.join(format!("{name}{extension}"))).find(|p| p.exists());
     match found {
         Some(path) if path.is_dir() => below(&path),
@@ -97,9 +97,9 @@ fn files_of(directory: &Path, name: &str) -> Result<Vec<PathBuf>, Complaint> {
 
 /// Files of a directory and of the directories in it, by name. Hidden ones, backups (`~`) and other extensions
 /// are left out, and directories with an extension.
-fn below(directory: &Path) -> Result<Vec<PathBuf>, Complaint> {
+fn below(directory: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let unreadable =
-        |error| Complaint::new(format!("cannot read the directory {}: {error}", directory.display()), None);
+        |error| Diagnostic::new(format!("cannot read the directory {}: {error}", directory.display()), None);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(unreadable)? {
         names.push(entry.map_err(unreadable)?.file_name());

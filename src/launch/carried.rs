@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use include_dir::Dir;
 
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// What `src/main.rs` compiles in.
 #[derive(Debug)]
-pub struct Carried {
+pub struct EmbeddedPlaybooks {
     pub playbooks: Dir<'static>,
     pub roles: Dir<'static>,
 }
@@ -34,9 +34,9 @@ pub enum Error {
     Shared { path: PathBuf, writable: PathBuf },
 }
 
-impl Carried {
+impl EmbeddedPlaybooks {
     /// Whether there is a playbook of this name.
-    pub fn has(&self, name: &Path) -> bool {
+    pub fn has_file(&self, name: &Path) -> bool {
         self.playbooks.get_file(name).is_some()
     }
 
@@ -44,7 +44,7 @@ impl Carried {
     ///
     /// # Errors
     /// There is no cache, it cannot be written, or another user can write to it.
-    pub fn unpack(&self, around: &Surroundings) -> Result<PathBuf, Error> {
+    pub fn unpack_playbooks(&self, around: &ProcessEnvironment) -> Result<PathBuf, Error> {
         let cache = around.cache().ok_or(Error::NoCache)?.join("windlass");
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -212,10 +212,11 @@ mod tests {
     static TASKS: [DirEntry<'static>; 1] = [DirEntry::File(File::new("r/tasks/main.yml", b"- ping:\n"))];
     static ROLE: [DirEntry<'static>; 1] = [DirEntry::Dir(Dir::new("r/tasks", &TASKS))];
     static ROLES: [DirEntry<'static>; 1] = [DirEntry::Dir(Dir::new("r", &ROLE))];
-    static CARRIED: Carried = Carried { playbooks: Dir::new("", &PLAYBOOKS), roles: Dir::new("", &ROLES) };
+    static CARRIED: EmbeddedPlaybooks =
+        EmbeddedPlaybooks { playbooks: Dir::new("", &PLAYBOOKS), roles: Dir::new("", &ROLES) };
 
-    fn around(cache: &Path) -> Surroundings {
-        let mut around = Surroundings::default();
+    fn around(cache: &Path) -> ProcessEnvironment {
+        let mut around = ProcessEnvironment::default();
         around.variables.insert("XDG_CACHE_HOME".into(), cache.display().to_string());
         around
     }
@@ -224,13 +225,13 @@ mod tests {
     fn what_is_carried_is_unpacked_whole_and_again_after_any_change() {
         let cache = tempfile::tempdir().unwrap();
         let around = around(cache.path());
-        let directory = CARRIED.unpack(&around).unwrap();
+        let directory = CARRIED.unpack_playbooks(&around).unwrap();
         let role = directory.join("roles/r/tasks/main.yml");
         assert_eq!(fs::read(&role).unwrap(), b"- ping:\n");
-        assert!(CARRIED.has(Path::new("two.yml")) && !CARRIED.has(Path::new("r")));
+        assert!(CARRIED.has_file(Path::new("two.yml")) && !CARRIED.has_file(Path::new("r")));
         // As it is, it stays.
         let inode = role.metadata().unwrap().ino();
-        assert_eq!(CARRIED.unpack(&around).unwrap(), directory);
+        assert_eq!(CARRIED.unpack_playbooks(&around).unwrap(), directory);
         assert_eq!(role.metadata().unwrap().ino(), inode);
         // Half a file, a file that is missing, and one that does not belong there.
         let damages: [&dyn Fn(); 4] = [
@@ -246,7 +247,7 @@ mod tests {
         for damage in damages {
             damage();
             assert!(!CARRIED.is_at(&directory));
-            assert_eq!(CARRIED.unpack(&around).unwrap(), directory);
+            assert_eq!(CARRIED.unpack_playbooks(&around).unwrap(), directory);
             assert!(CARRIED.is_at(&directory));
         }
         let left: Vec<_> = fs::read_dir(cache.path().join("windlass")).unwrap().collect();
@@ -257,15 +258,15 @@ mod tests {
     fn nothing_is_unpacked_where_another_user_can_write() {
         let cache = tempfile::tempdir().unwrap();
         fs::set_permissions(cache.path(), fs::Permissions::from_mode(0o777)).unwrap();
-        let refused = CARRIED.unpack(&around(cache.path())).unwrap_err().to_string();
+        let refused = CARRIED.unpack_playbooks(&around(cache.path())).unwrap_err().to_string();
         assert!(refused.contains("another user can write to"), "{refused}");
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "something was made there");
         // Nor through a link, which its owner could lead elsewhere meanwhile.
         let (own, way) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(own.path(), way.path().join("windlass")).unwrap();
-        let unpacked = CARRIED.unpack(&around(way.path())).unwrap();
+        let unpacked = CARRIED.unpack_playbooks(&around(way.path())).unwrap();
         assert!(unpacked.starts_with(own.path().canonicalize().unwrap()), "{}", unpacked.display());
-        assert!(matches!(CARRIED.unpack(&Surroundings::default()), Err(Error::NoCache)));
+        assert!(matches!(CARRIED.unpack_playbooks(&ProcessEnvironment::default()), Err(Error::NoCache)));
     }
 
     #[test]
@@ -273,7 +274,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let around = around(cache.path());
         std::thread::scope(|scope| {
-            let runs: Vec<_> = (0..8).map(|_| scope.spawn(|| CARRIED.unpack(&around).unwrap())).collect();
+            let runs: Vec<_> = (0..8).map(|_| scope.spawn(|| CARRIED.unpack_playbooks(&around).unwrap())).collect();
             for run in runs {
                 assert!(CARRIED.is_at(&run.join().unwrap()));
             }

@@ -1,14 +1,14 @@
 //! Why a run failed as a whole.
 
 use crate::engine;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Why there is no run, or why one ended early. A single host's failure is no such thing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// What a person wrote wrongly: every complaint, with its place.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Written(Vec<Complaint>),
+    Written(Vec<Diagnostic>),
     #[error(transparent)]
     Engine(engine::Error),
     /// The lock under which it ran was lost.
@@ -16,14 +16,14 @@ pub enum Error {
     LostLock(String),
 }
 
-impl From<Vec<Complaint>> for Error {
-    fn from(complaints: Vec<Complaint>) -> Self {
+impl From<Vec<Diagnostic>> for Error {
+    fn from(complaints: Vec<Diagnostic>) -> Self {
         Error::Written(complaints)
     }
 }
 
-impl From<Complaint> for Error {
-    fn from(complaint: Complaint) -> Self {
+impl From<Diagnostic> for Error {
+    fn from(complaint: Diagnostic) -> Self {
         Error::Written(vec![complaint])
     }
 }

@@ -11,14 +11,14 @@ use std::sync::Arc;
 pub use control::Control;
 pub use error::Error;
 
-use crate::engine::{self, Job, Known, Tags};
+use crate::engine::{self, BuildContext, Job, Tags};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
-use crate::playbook::load::{Loader, Words};
+use crate::playbook::load::{Loader, OwnPrograms};
 use crate::settings::{Settings, list};
 use crate::template::Templar;
 use crate::value::Vars;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::vault::Keyring;
 
 /// What is read before any play is: variables, the inventory, the loader of plays.
@@ -33,7 +33,7 @@ pub struct Launch {
 
 /// How a run goes about its work.
 #[derive(Debug, Clone, Default)]
-pub struct Manner {
+pub struct RunOptions {
     pub check: bool,
     pub diff: bool,
     /// How many hosts to work on at once; None: as the settings say.
@@ -56,15 +56,15 @@ impl Launch {
         extra_vars: Arc<Vars>,
     ) -> Launch {
         let templar = Templar::within(settings.surroundings.clone(), settings.bool(&list::ALLOW_BROKEN_CONDITIONALS));
-        let known = Arc::new(Known { templar: templar.clone() });
-        let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
+        let known = Arc::new(BuildContext { templar: templar.clone() });
+        let paths = |setting| settings.list_setting(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
         let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), paths(&list::ROLES_PATH));
         loader.duplicates = inventory.duplicates.clone();
         loader.surroundings = settings.surroundings.clone();
         loader.play_defaults = options::play_defaults(settings);
         loader.collections = paths(&list::COLLECTIONS_PATH);
         loader.library = paths(&list::LIBRARY);
-        loader.words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
+        loader.words = OwnPrograms { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
         Launch { inventory, loader, limit, keyring, extra_vars, templar }
     }
 
@@ -76,9 +76,9 @@ impl Launch {
         self,
         playbooks: Vec<Vec<Arc<Play>>>,
         tags: Tags,
-        manner: &Manner,
+        manner: &RunOptions,
         settings: &Settings,
-    ) -> Result<Job, Complaint> {
+    ) -> Result<Job, Diagnostic> {
         Ok(Job {
             playbooks,
             inventory: self.inventory,

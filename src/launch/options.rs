@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use crate::connection::Confinement;
 use crate::engine::{self, FactCache, Gathering};
-use crate::inventory::Reading;
+use crate::inventory::InventoryOptions;
 use crate::playbook::load::{HookFiles, PlayDefaults};
-use crate::playbook::{Keywords, Strategy, Written};
-use crate::resource::{Allowed, Trust};
+use crate::playbook::{Keywords, SourceValue, Strategy};
+use crate::resource::{ForeignResourceLimits, Trust};
 use crate::settings::{Setting, Settings, list};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{DuplicateKeys, Duplicates};
 use crate::value::{HashBehaviour, Vars};
 
 /// What the settings say of variables of one name.
 pub fn hash_behaviour(settings: &Settings) -> HashBehaviour {
-    match settings.text(&list::HASH_BEHAVIOUR).as_deref() {
+    match settings.text_setting(&list::HASH_BEHAVIOUR).as_deref() {
         Some("merge") => HashBehaviour::Merge,
         _ => HashBehaviour::Replace,
     }
 }
 
 /// What the settings say of all inventories.
-pub fn reading(settings: &Settings) -> Result<Reading, Complaint> {
-    Ok(Reading {
+pub fn reading(settings: &Settings) -> Result<InventoryOptions, Diagnostic> {
+    Ok(InventoryOptions {
         hash_behaviour: hash_behaviour(settings),
         allowed: Arc::new(allowed(settings)?),
         duplicates: Duplicates::new(duplicate_keys(settings)),
@@ -33,24 +33,24 @@ pub fn reading(settings: &Settings) -> Result<Reading, Complaint> {
 }
 
 /// What the settings allow to resources that are somebody else's.
-pub fn allowed(settings: &Settings) -> Result<Allowed, Complaint> {
-    let networks = settings.given(&list::RESOURCE_NETWORKS).map(|_| settings.list(&list::RESOURCE_NETWORKS));
+pub fn allowed(settings: &Settings) -> Result<ForeignResourceLimits, Diagnostic> {
+    let networks = settings.given(&list::RESOURCE_NETWORKS).map(|_| settings.list_setting(&list::RESOURCE_NETWORKS));
     if let Err(text) = Confinement::new(networks.as_deref()) {
         let message = format!("invalid address or network {text:?} in resource_networks");
         let origin = settings.get(&list::RESOURCE_NETWORKS).origin.as_ref();
-        return Err(Complaint::new(message, origin).hint("write 192.0.2.7, 10.0.0.0/24 or 2001:db8::/64"));
+        return Err(Diagnostic::new(message, origin).hint("write 192.0.2.7, 10.0.0.0/24 or 2001:db8::/64"));
     }
     let paths = |setting| {
-        let named = settings.list(setting).into_iter();
+        let named = settings.list_setting(setting).into_iter();
         named.filter_map(|entry| entry.split_once('=').map(|(name, path)| (name.to_owned(), path.into()))).collect()
     };
-    Ok(Allowed {
-        documents: match settings.text(&list::RESOURCE_TRUST).as_deref() {
+    Ok(ForeignResourceLimits {
+        documents: match settings.text_setting(&list::RESOURCE_TRUST).as_deref() {
             Some("foreign") => Trust::Foreign,
             _ => Trust::Own,
         },
         networks,
-        bastions: settings.list(&list::RESOURCE_BASTIONS),
+        bastions: settings.list_setting(&list::RESOURCE_BASTIONS),
         bundles: paths(&list::RESOURCE_BUNDLES),
         files: paths(&list::RESOURCE_FILES),
         hooks: paths(&list::RESOURCE_HOOKS),
@@ -59,9 +59,9 @@ pub fn allowed(settings: &Settings) -> Result<Allowed, Complaint> {
 }
 
 /// What the settings say of how a run goes about its work.
-pub fn engine(settings: &Settings) -> Result<engine::Options, Complaint> {
+pub fn engine(settings: &Settings) -> Result<engine::Options, Diagnostic> {
     Ok(engine::Options {
-        gathering: match settings.text(&list::GATHERING).as_deref() {
+        gathering: match settings.text_setting(&list::GATHERING).as_deref() {
             Some("explicit") => Gathering::Explicit,
             Some("smart") => Gathering::Smart,
             _ => Gathering::Implicit,
@@ -70,7 +70,7 @@ pub fn engine(settings: &Settings) -> Result<engine::Options, Complaint> {
         facts_apart: !settings.bool(&list::INJECT_FACTS_AS_VARS),
         missing_handlers_pass: !settings.bool(&list::ERROR_ON_MISSING_HANDLER),
         fact_cache: fact_cache(settings)?,
-        poll_interval: Some(Duration::from_secs(settings.number(&list::POLL_INTERVAL))),
+        poll_interval: Some(Duration::from_secs(settings.number_setting(&list::POLL_INTERVAL))),
         settings: Arc::new(named(settings)),
         config_file: settings.file.clone(),
         uploads: NonZeroUsize::new(settings.count(&list::UPLOADS)),
@@ -92,19 +92,19 @@ fn named(settings: &Settings) -> Vars {
     named
 }
 
-fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Complaint> {
+fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Diagnostic> {
     let kind = settings.get(&list::FACT_CACHING);
     if !kind.value.to_string().ends_with("jsonfile") {
         return Ok(None);
     }
-    let Some(directory) = settings.path(&list::FACT_CACHING_CONNECTION) else {
-        let complaint = Complaint::new("fact_caching = jsonfile needs a directory", kind.origin.as_ref());
+    let Some(directory) = settings.path_setting(&list::FACT_CACHING_CONNECTION) else {
+        let complaint = Diagnostic::new("fact_caching = jsonfile needs a directory", kind.origin.as_ref());
         return Err(complaint.hint("set fact_caching_connection to a directory"));
     };
-    let seconds = settings.number(&list::FACT_CACHING_TIMEOUT);
+    let seconds = settings.number_setting(&list::FACT_CACHING_TIMEOUT);
     Ok(Some(FactCache {
         directory,
-        prefix: settings.text(&list::FACT_CACHING_PREFIX).unwrap_or_default(),
+        prefix: settings.text_setting(&list::FACT_CACHING_PREFIX).unwrap_or_default(),
         timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
     }))
 }
@@ -114,7 +114,7 @@ pub fn play_defaults(settings: &Settings) -> PlayDefaults {
     // A setting stands around plays like a keyword, with the place where it is written.
     let keyword = |setting: &Setting| {
         let found = settings.given(setting)?;
-        Some(Written { value: found.value.clone(), origin: found.origin.clone()? })
+        Some(SourceValue { value: found.value.clone(), origin: found.origin.clone()? })
     };
     PlayDefaults {
         keywords: Keywords {
@@ -123,7 +123,7 @@ pub fn play_defaults(settings: &Settings) -> PlayDefaults {
             timeout: keyword(&list::TASK_TIMEOUT),
             ..Keywords::default()
         },
-        strategy: match settings.text(&list::STRATEGY).as_deref() {
+        strategy: match settings.text_setting(&list::STRATEGY).as_deref() {
             Some("free") => Strategy::Free,
             Some("host_pinned") => Strategy::HostPinned,
             _ => Strategy::Linear,
@@ -135,7 +135,7 @@ pub fn play_defaults(settings: &Settings) -> PlayDefaults {
 
 /// What becomes of keys that are there twice.
 fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
-    match settings.text(&list::DUPLICATE_DICT_KEY).as_deref() {
+    match settings.text_setting(&list::DUPLICATE_DICT_KEY).as_deref() {
         Some("error") => DuplicateKeys::Error,
         Some("ignore") => DuplicateKeys::Ignore,
         _ => DuplicateKeys::Warn,
@@ -145,9 +145,9 @@ fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
 /// The files of tasks that are put before and after plays and roles.
 pub fn hooks(settings: &Settings) -> HookFiles {
     HookFiles {
-        before_play: settings.path(&list::BEFORE_PLAY),
-        after_play: settings.path(&list::AFTER_PLAY),
-        before_role: settings.path(&list::BEFORE_ROLE),
-        after_role: settings.path(&list::AFTER_ROLE),
+        before_play: settings.path_setting(&list::BEFORE_PLAY),
+        after_play: settings.path_setting(&list::AFTER_PLAY),
+        before_role: settings.path_setting(&list::BEFORE_ROLE),
+        after_role: settings.path_setting(&list::AFTER_ROLE),
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 /// A path that is not there.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot find {}", .0.display())]
-pub struct Missing(pub PathBuf);
+pub struct MissingPath(pub PathBuf);
 
 /// A file to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct LintPath {
     pub path: PathBuf,
     /// The directory of its role, if it is part of one.
     pub role: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct Place {
 const ROLE_FOLDERS: [&str; 6] = ["tasks", "handlers", "defaults", "vars", "meta", "templates"];
 
 /// All files below the paths, each once, sorted; hidden ones are left out.
-pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<Place>, Missing> {
+pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<LintPath>, MissingPath> {
     let mut found = Vec::new();
     for path in paths {
         if path.is_file() {
@@ -30,7 +30,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<Place>, Missing> {
         } else if path.is_dir() {
             walk(path, &mut HashSet::new(), &mut found);
         } else {
-            return Err(Missing(path.clone()));
+            return Err(MissingPath(path.clone()));
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -39,7 +39,7 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<Place>, Missing> {
 }
 
 /// `seen` are the directories it has been in: a symbolic link may lead back to one.
-fn walk(directory: &Path, seen: &mut HashSet<PathBuf>, found: &mut Vec<Place>) {
+fn walk(directory: &Path, seen: &mut HashSet<PathBuf>, found: &mut Vec<LintPath>) {
     if !directory.canonicalize().is_ok_and(|real| seen.insert(real)) {
         return;
     }
@@ -62,12 +62,12 @@ fn walk(directory: &Path, seen: &mut HashSet<PathBuf>, found: &mut Vec<Place>) {
     links.iter().for_each(|link| walk(link, seen, found));
 }
 
-fn place(path: &Path) -> Place {
+fn place(path: &Path) -> LintPath {
     // As a person would write it, so that one file has one name.
     let path = path.strip_prefix("./").unwrap_or(path);
     let role = path.ancestors().skip(2).find(|directory| is_role(directory) && is_inside(path, directory));
     let folder = role.and_then(|role| path.strip_prefix(role).ok()?.iter().next());
-    Place {
+    LintPath {
         path: path.to_owned(),
         folder: folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default(),
         role: role.map(Path::to_owned),

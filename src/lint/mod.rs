@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 pub use project::Project;
 
-use crate::playbook::load::{FindRole, Words};
-use crate::value::Surroundings;
-use crate::value::origin::Complaint;
+use crate::playbook::load::{FindRole, OwnPrograms};
+use crate::value::ProcessEnvironment;
+use crate::value::origin::Diagnostic;
 use crate::value::vault::Keyring;
 
 /// How much a finding matters.
@@ -30,7 +30,7 @@ pub enum Level {
 
 impl Level {
     /// `advice` or `error`.
-    pub fn word(self) -> &'static str {
+    pub fn level_name(self) -> &'static str {
         match self {
             Level::Advice => "advice",
             Level::Error => "error",
@@ -46,15 +46,15 @@ pub struct Rule {
     /// One sentence: what is found, and why it matters.
     pub about: &'static str,
     /// Adds what it finds.
-    pub check: fn(&Project, &mut Found),
+    pub check: fn(&Project, &mut Findings),
 }
 
 /// What a rule has found so far.
 #[derive(Default)]
-pub struct Found(Vec<Complaint>);
+pub struct Findings(Vec<Diagnostic>);
 
-impl Found {
-    pub fn add(&mut self, complaint: Complaint) {
+impl Findings {
+    pub fn add_finding(&mut self, complaint: Diagnostic) {
         self.0.push(complaint);
     }
 }
@@ -62,12 +62,12 @@ impl Found {
 /// What a rule found at one place.
 pub struct Finding {
     pub rule: &'static Rule,
-    pub complaint: Complaint,
+    pub complaint: Diagnostic,
 }
 
 /// What is needed to read playbooks.
 #[derive(Default)]
-pub struct Settings {
+pub struct LintSettings {
     pub keyring: Arc<Keyring>,
     /// Further directories of roles.
     pub roles_path: Vec<PathBuf>,
@@ -75,19 +75,19 @@ pub struct Settings {
     pub collections: Vec<PathBuf>,
     /// Further directories of modules, filters and lookups of the project's own.
     pub library: Vec<PathBuf>,
-    pub words: Words,
-    pub surroundings: Arc<Surroundings>,
+    pub words: OwnPrograms,
+    pub surroundings: Arc<ProcessEnvironment>,
     /// Asked for the directory of a role that is nowhere else.
     pub last_roles: Option<FindRole>,
 }
 
 /// All findings in files and directories, by file and line. What a person allowed at its line is left out.
-pub fn lint(paths: &[PathBuf], settings: &Settings) -> Result<Vec<Finding>, find::Missing> {
+pub fn lint(paths: &[PathBuf], settings: &LintSettings) -> Result<Vec<Finding>, find::MissingPath> {
     let files = find::files(paths)?;
-    let project = Project::read(files, settings);
+    let project = Project::read_project(files, settings);
     let mut findings = Vec::new();
     for rule in rules::RULES {
-        let mut found = Found::default();
+        let mut found = Findings::default();
         (rule.check)(&project, &mut found);
         let kept = found.0.into_iter().filter(|complaint| rule.id == rules::LOAD || !is_allowed(rule, complaint));
         findings.extend(kept.map(|complaint| Finding { rule, complaint }));
@@ -96,12 +96,12 @@ pub fn lint(paths: &[PathBuf], settings: &Settings) -> Result<Vec<Finding>, find
     Ok(findings)
 }
 
-fn place(complaint: &Complaint) -> Option<(PathBuf, usize, usize)> {
+fn place(complaint: &Diagnostic) -> Option<(PathBuf, usize, usize)> {
     complaint.origin.as_ref().map(|origin| (origin.path().to_owned(), origin.line, origin.column))
 }
 
 /// Whether the line says `# windlass: allow RULE`; several rules, or the reason, may follow.
-fn is_allowed(rule: &Rule, complaint: &Complaint) -> bool {
+fn is_allowed(rule: &Rule, complaint: &Diagnostic) -> bool {
     let line = complaint.origin.as_ref().map_or("", |origin| origin.line_text());
     let Some((_, allowed)) = line.split_once("# windlass: allow ") else { return false };
     allowed.split(|c: char| !c.is_ascii_lowercase() && c != '-').any(|id| id == rule.id)

@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use super::find::Place;
-use super::{Settings, load, text};
+use super::find::LintPath;
+use super::{LintSettings, load, text};
 use crate::modules;
 use crate::playbook::include;
 use crate::playbook::keywords;
 use crate::value::Origin;
 use crate::value::doc::Doc;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::truth;
 use crate::value::vault;
 use crate::value::yaml::{self, Node, NodeKind};
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum FileRole {
     Playbook,
     Tasks,
     Handlers,
@@ -28,30 +28,30 @@ pub enum Sort {
 }
 
 /// One file.
-pub struct File {
+pub struct LintFile {
     pub path: PathBuf,
     pub role: Option<PathBuf>,
     pub folder: String,
-    pub sort: Sort,
+    pub sort: FileRole,
     /// Of a YAML file.
     pub node: Option<Node>,
     /// What is wrong with its YAML.
-    pub broken: Option<Complaint>,
+    pub broken: Option<Diagnostic>,
 }
 
 /// Everything that was asked for.
 pub struct Project {
-    pub files: Vec<File>,
+    pub files: Vec<LintFile>,
     /// What every load of it complained of, and what was only odd.
-    pub errors: Vec<Complaint>,
-    pub warnings: Vec<Complaint>,
+    pub errors: Vec<Diagnostic>,
+    pub warnings: Vec<Diagnostic>,
     /// The names that templates, conditions and other texts of all files mention.
     mentions: text::Names,
 }
 
 /// A task or handler.
 pub struct Task<'a> {
-    pub file: &'a File,
+    pub file: &'a LintFile,
     pub map: &'a Node,
     pub is_handler: bool,
     /// Whether it, or a block or play around it, says `no_log`.
@@ -62,11 +62,11 @@ pub struct Task<'a> {
 }
 
 impl Project {
-    pub fn read(places: Vec<Place>, settings: &Settings) -> Project {
+    pub fn read_project(places: Vec<LintPath>, settings: &LintSettings) -> Project {
         let mut mentions = text::Names::default();
-        let read = |place| File::read(place, settings, &mut mentions);
-        let files: Vec<File> = places.into_iter().filter_map(read).collect();
-        let (errors, warnings) = load::all(&files, settings);
+        let read = |place| LintFile::read(place, settings, &mut mentions);
+        let files: Vec<LintFile> = places.into_iter().filter_map(read).collect();
+        let (errors, warnings) = load::load_files(&files, settings);
         Project { files, errors, warnings, mentions }
     }
 
@@ -76,10 +76,10 @@ impl Project {
         for file in &self.files {
             let Some(node) = &file.node else { continue };
             match file.sort {
-                Sort::Tasks => add_tasks(file, node, false, false, &mut tasks),
-                Sort::Handlers => add_tasks(file, node, true, false, &mut tasks),
-                Sort::Playbook => {
-                    for play in items(node) {
+                FileRole::Tasks => add_tasks(file, node, false, false, &mut tasks),
+                FileRole::Handlers => add_tasks(file, node, true, false, &mut tasks),
+                FileRole::Playbook => {
+                    for play in node_items(node) {
                         let quiet = says_yes(play.get("no_log"));
                         for (list, is_handler) in
                             [("pre_tasks", false), ("tasks", false), ("post_tasks", false), ("handlers", true)]
@@ -97,10 +97,10 @@ impl Project {
     }
 
     /// All plays, without imports of playbooks.
-    pub fn plays(&self) -> impl Iterator<Item = (&File, &Node)> {
-        let playbooks = self.files.iter().filter(|file| file.sort == Sort::Playbook);
+    pub fn plays(&self) -> impl Iterator<Item = (&LintFile, &Node)> {
+        let playbooks = self.files.iter().filter(|file| file.sort == FileRole::Playbook);
         playbooks
-            .flat_map(|file| file.node.iter().flat_map(items).map(move |play| (file, play)))
+            .flat_map(|file| file.node.iter().flat_map(node_items).map(move |play| (file, play)))
             .filter(|(_, play)| play.get("hosts").is_some())
     }
 
@@ -110,15 +110,15 @@ impl Project {
     }
 }
 
-impl File {
+impl LintFile {
     /// Reads a file and adds the names that it mentions. None: it is no text, and need not be.
-    fn read(place: Place, settings: &Settings, mentions: &mut text::Names) -> Option<File> {
+    fn read(place: LintPath, settings: &LintSettings, mentions: &mut text::Names) -> Option<LintFile> {
         let content = std::fs::read(&place.path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let mut file = File {
+        let mut file = LintFile {
             path: place.path.clone(),
             role: place.role.clone(),
             folder: place.folder.clone(),
-            sort: Sort::Text,
+            sort: FileRole::Text,
             node: None,
             broken: None,
         };
@@ -140,12 +140,12 @@ impl File {
     }
 }
 
-fn sort(place: &Place, node: Option<&Node>) -> Sort {
+fn sort(place: &LintPath, node: Option<&Node>) -> FileRole {
     match place.folder.as_str() {
-        "tasks" => return Sort::Tasks,
-        "handlers" => return Sort::Handlers,
-        "meta" => return Sort::Meta,
-        "defaults" | "vars" => return Sort::Variables,
+        "tasks" => return FileRole::Tasks,
+        "handlers" => return FileRole::Handlers,
+        "meta" => return FileRole::Meta,
+        "defaults" | "vars" => return FileRole::Variables,
         _ => {}
     }
     let is_play = |item: &Node| {
@@ -155,32 +155,33 @@ fn sort(place: &Place, node: Option<&Node>) -> Sort {
     };
     let in_handlers = place.path.parent().and_then(Path::file_name).is_some_and(|name| name == "handlers");
     match node.map(|node| &node.kind) {
-        Some(NodeKind::Seq(items)) if items.iter().any(is_play) => Sort::Playbook,
+        Some(NodeKind::Seq(items)) if items.iter().any(is_play) => FileRole::Playbook,
         Some(NodeKind::Seq(items)) if !items.is_empty() && items.iter().all(is_step) => {
             if in_handlers {
-                Sort::Handlers
+                FileRole::Handlers
             } else {
-                Sort::Tasks
+                FileRole::Tasks
             }
         }
-        Some(NodeKind::Map(_)) => Sort::Variables,
-        _ => Sort::Text,
+        Some(NodeKind::Map(_)) => FileRole::Variables,
+        _ => FileRole::Text,
     }
 }
 
 /// Whether an entry of a list looks like a task or block.
 fn is_step(node: &Node) -> bool {
     pairs(node).iter().any(|(key, _)| {
-        key.as_str().is_some_and(|name| name == "block" || doc_of(name).is_some() || keywords::find(name).is_some())
+        key.as_str()
+            .is_some_and(|name| name == "block" || doc_of(name).is_some() || keywords::find_keyword(name).is_some())
     })
 }
 
 fn doc_of(name: &str) -> Option<&'static Doc> {
-    include::doc(name).or_else(|| modules::find(name).map(|entry| entry.doc))
+    include::doc(name).or_else(|| modules::find_module(name).map(|entry| entry.doc))
 }
 
-fn add_tasks<'a>(file: &'a File, list: &'a Node, is_handler: bool, quiet: bool, tasks: &mut Vec<Task<'a>>) {
-    for map in items(list) {
+fn add_tasks<'a>(file: &'a LintFile, list: &'a Node, is_handler: bool, quiet: bool, tasks: &mut Vec<Task<'a>>) {
+    for map in node_items(list) {
         let is_quiet = map.get("no_log").map_or(quiet, |node| says_yes(Some(node)));
         if map.get("block").is_some() {
             for part in ["block", "rescue", "always"] {
@@ -192,7 +193,7 @@ fn add_tasks<'a>(file: &'a File, list: &'a Node, is_handler: bool, quiet: bool, 
         }
         let action = pairs(map).iter().find_map(|(key, value)| {
             let name = key.as_str()?;
-            let is_keyword = keywords::at(name, keywords::Place::Handler).is_some();
+            let is_keyword = keywords::at(name, keywords::KeywordScope::Handler).is_some();
             let doc = if is_keyword { None } else { doc_of(name) }?;
             Some((doc, (key, value)))
         });
@@ -232,13 +233,13 @@ impl Task<'_> {
     }
 
     /// The text of the short form.
-    pub fn text(&self) -> Option<&Node> {
+    pub fn module_text(&self) -> Option<&Node> {
         self.action.map(|(_, value)| value).filter(|value| value.as_str().is_some())
     }
 }
 
 /// The entries of a list; none if it is no list.
-pub(super) fn items(node: &Node) -> &[Node] {
+pub(super) fn node_items(node: &Node) -> &[Node] {
     match &node.kind {
         NodeKind::Seq(items) => items,
         _ => &[],

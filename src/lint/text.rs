@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::project::{items, pairs};
+use super::project::{node_items, pairs};
 use crate::value::yaml::{Node, NodeKind};
 
 /// Words that may be names of variables, and how often each is there.
@@ -18,7 +18,7 @@ impl Names {
     pub(super) fn add_node(&mut self, node: &Node) {
         match &node.kind {
             NodeKind::Str(text) => self.add_text(text),
-            NodeKind::Seq(_) => items(node).iter().for_each(|item| self.add_node(item)),
+            NodeKind::Seq(_) => node_items(node).iter().for_each(|item| self.add_node(item)),
             NodeKind::Map(_) => {
                 for (key, value) in pairs(node) {
                     // The name that `register` gives is no use of it.
@@ -36,7 +36,7 @@ impl Names {
     }
 
     pub(super) fn add_text(&mut self, text: &str) {
-        for word in words(text) {
+        for word in split_words(text) {
             match self.0.get_mut(word) {
                 Some(count) => *count += 1,
                 None => drop(self.0.insert(word.to_owned(), 1)),
@@ -46,7 +46,7 @@ impl Names {
 }
 
 /// The words of a text that could be names.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }

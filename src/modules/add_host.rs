@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{Controller, Done, Effect, Error, Local, Outcome};
-use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, Return};
+use super::{Controller, Effect, Error, Local, ModuleResult, Outcome};
+use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
@@ -27,9 +27,10 @@ impl Local for AddHost {
         collection: "ansible.builtin",
         summary: "Add a host to the inventory of this run",
         arguments: &[
-            Argument::new("name", Kind::Str, "Its name, or name:port").alias(&["host", "hostname"]).required(),
-            Argument::new("groups", Kind::List(&Kind::Str), "Groups to put it into").alias(&["group", "groupname"]),
-            Argument::new(ANY_NAME, Kind::Any, "Variables of the host"),
+            Argument::new("name", ArgumentKind::Str, "Its name, or name:port").alias(&["host", "hostname"]).required(),
+            Argument::new("groups", ArgumentKind::List(&ArgumentKind::Str), "Groups to put it into")
+                .alias(&["group", "groupname"]),
+            Argument::new(ANY_NAME, ArgumentKind::Any, "Variables of the host"),
         ],
         free_form: None,
         example: "\
@@ -42,7 +43,7 @@ impl Local for AddHost {
         returns: &[Return::new("add_host", "host_name, groups and host_vars")],
     };
 
-    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, _: &Controller<'_>) -> Result<ModuleResult, Error> {
         let mut vars: Vars = self.vars.iter().map(|(name, value)| (Arc::from(name.as_str()), value.clone())).collect();
         let (name, port) = name_and_port(&self.name);
         if name.is_empty() {
@@ -59,7 +60,7 @@ impl Local for AddHost {
         ]);
         let outcome = Outcome { changed: true, ..Outcome::default() }.with("add_host", added);
         let effect = Effect::AddHost { name: name.to_owned(), groups, vars };
-        Ok(Done { changed: true, diff: Vec::new(), outcome: outcome.effect(effect) })
+        Ok(ModuleResult { changed: true, diff: Vec::new(), outcome: outcome.effect(effect) })
     }
 }
 

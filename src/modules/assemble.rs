@@ -4,15 +4,15 @@ use async_trait::async_trait;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
-use super::file_attributes::{self, Wanted};
+use super::file_attributes::{self, DesiredAttributes};
 use super::file_digest::Digests;
-use super::file_write::{self, Content, Destination, Wish, Write};
+use super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::host_tree::Tree;
 use super::{
     Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_path, python_regex, vault_file,
 };
 use crate::remote::{FileKind, Links, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +31,7 @@ pub(super) struct Assemble {
     mode: Option<String>,
 }
 
-pub(super) struct Change {
+pub(super) struct AssembleChange {
     write: Write,
     digests: Digests,
 }
@@ -45,13 +45,19 @@ impl Module for Assemble {
         collection: "ansible.builtin",
         summary: "Join the files of a directory into one file",
         arguments: &[
-            Argument::new("src", Kind::Path, "The directory with the fragments").required(),
-            Argument::new("dest", Kind::Path, "The file on the host").required(),
-            Argument::new("delimiter", Kind::Str, "The text between two fragments; \\n is a newline"),
-            Argument::new("regexp", Kind::Str, "A regular expression; only fragments whose names match are used"),
-            Argument::new("ignore_hidden", Kind::Bool, "Whether to skip names that start with a dot").default("false"),
+            Argument::new("src", ArgumentKind::Path, "The directory with the fragments").required(),
+            Argument::new("dest", ArgumentKind::Path, "The file on the host").required(),
+            Argument::new("delimiter", ArgumentKind::Str, "The text between two fragments; \\n is a newline"),
+            Argument::new(
+                "regexp",
+                ArgumentKind::Str,
+                "A regular expression; only fragments whose names match are used",
+            ),
+            Argument::new("ignore_hidden", ArgumentKind::Bool, "Whether to skip names that start with a dot")
+                .default("false"),
             file_arguments::REMOTE_SRC.default("true"),
-            Argument::new("decrypt", Kind::Bool, "Whether to decrypt fragments that are vault files").default("true"),
+            Argument::new("decrypt", ArgumentKind::Bool, "Whether to decrypt fragments that are vault files")
+                .default("true"),
             file_arguments::BACKUP,
             file_arguments::VALIDATE,
             file_arguments::OWNER,
@@ -82,40 +88,42 @@ impl Module for Assemble {
             file_arguments::returns::BACKUP_FILE,
         ],
     };
-    type Change = Change;
+    type Change = AssembleChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<AssembleChange>, Error> {
         let (fragments, secret) = match self.remote_src {
             true => (self.fragments_on_host(probe).await?, false),
             false => self.fragments_here(here).await?,
         };
         let delimiter = self.delimiter.as_deref().map(unescape).filter(|delimiter| !delimiter.is_empty());
         let content = join(&fragments, delimiter.as_deref());
-        let destination = Destination::find(probe, &self.dest, None, false).await?;
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
-        let wish = Wish {
+        let destination = Destination::find_destination(probe, &self.dest, None, false).await?;
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
+        let wish = DesiredFile {
             content: Content::Bytes(content),
             wanted: &wanted,
-            directories: &Wanted::default(),
+            directories: &DesiredAttributes::default(),
             backup: self.backup,
             validate: self.validate.as_deref(),
             secret,
             source: &self.src,
         };
-        let found = file_write::compare(probe, here, &destination, wish).await?;
-        let outcome = file_write::outcome(&destination.path, &found.digests, None, None).await?;
+        let found = file_write::compare_file(probe, here, &destination, wish).await?;
+        let outcome = file_write::write_outcome(&destination.path, &found.digests, None, None).await?;
         let outcome = self.told(outcome, &found.digests);
         let stat = destination.there.as_ref().map(|(stat, _)| stat);
         Ok(match (found.write, stat) {
             (Some(write), _) => {
-                Plan::Change { diff: found.diff, outcome, change: Change { write, digests: found.digests } }
+                Plan::Change { diff: found.diff, outcome, change: AssembleChange { write, digests: found.digests } }
             }
-            (None, Some(stat)) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, Some(stat)) => Plan::Unchanged(file_attributes::add_attributes(outcome, stat)),
             (None, None) => Plan::Unchanged(outcome),
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: AssembleChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let outcome = change.write.apply_and_tell(remote, here, &change.digests).await?;
         Ok(self.told(outcome, &change.digests))
     }
@@ -138,7 +146,7 @@ impl Assemble {
     }
 
     async fn fragments_on_host(&self, probe: &Probe) -> Result<Vec<Vec<u8>>, Error> {
-        let src = probe.expand(&self.src).await?;
+        let src = probe.expand_on_host(&self.src).await?;
         match probe.stat(&src, Links::Follow).await? {
             None => return Err(Error::failed(format!("no such directory on the host: {src}"))),
             Some(stat) if stat.kind != FileKind::Directory => {
@@ -151,7 +159,7 @@ impl Assemble {
         for (name, stat) in Tree::search(probe, &src, Links::Follow, &["-maxdepth".into(), "1".into()]).await?.sorted()
         {
             if stat.kind == FileKind::File && self.is_fragment(&name, filter.as_ref())? {
-                fragments.extend(probe.read(&host_path::join(&src, &name)).await?);
+                fragments.extend(probe.read(&host_path::join_path(&src, &name)).await?);
             }
         }
         Ok(fragments)
@@ -159,7 +167,7 @@ impl Assemble {
 
     /// The fragments, and whether one of them was encrypted.
     async fn fragments_here(&self, here: &Controller<'_>) -> Result<(Vec<Vec<u8>>, bool), Error> {
-        let src = here.find("files", &self.src)?;
+        let src = here.find_file("files", &self.src)?;
         let listed = std::fs::read_dir(&src).and_then(|list| list.collect::<Result<Vec<_>, _>>());
         let mut listed = listed.map_err(|error| file_write::unreadable(&src, &error))?;
         listed.sort_by_key(std::fs::DirEntry::file_name);
@@ -174,7 +182,7 @@ impl Assemble {
             secret |= is_vault;
             fragments.push(match is_vault {
                 true => vault_file::decrypt(here, &path).await?,
-                false => file_write::read(&path).await?,
+                false => file_write::read_controller_file(&path).await?,
             });
         }
         Ok((fragments, secret))

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Done, Error, Local, Outcome};
+use super::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,10 +23,11 @@ impl Local for Assert {
         collection: "ansible.builtin",
         summary: "Fail unless all conditions are true",
         arguments: &[
-            Argument::new("that", Kind::Any, "A condition or a list of them, without braces, as in when").required(),
-            Argument::new("fail_msg", Kind::Any, "The message if a condition is false").alias(&["msg"]),
-            Argument::new("success_msg", Kind::Any, "The message if all conditions are true"),
-            Argument::new("quiet", Kind::Bool, "Whether to print less").default("false"),
+            Argument::new("that", ArgumentKind::Any, "A condition or a list of them, without braces, as in when")
+                .required(),
+            Argument::new("fail_msg", ArgumentKind::Any, "The message if a condition is false").alias(&["msg"]),
+            Argument::new("success_msg", ArgumentKind::Any, "The message if all conditions are true"),
+            Argument::new("quiet", ArgumentKind::Bool, "Whether to print less").default("false"),
         ],
         free_form: None,
         example: "\
@@ -45,17 +46,17 @@ impl Local for Assert {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         for condition in conditions(&self.that) {
             if !here.templar.condition(&condition, None, here.scope)? {
                 let message = text(self.fail_msg.as_ref(), "Assertion failed");
                 let outcome = Outcome::default().with("assertion", condition).with("evaluated_to", false);
-                return Ok(Done::unchanged(Outcome { failed: Some(message), ..outcome }));
+                return Ok(ModuleResult::unchanged(Outcome { failed: Some(message), ..outcome }));
             }
         }
         let message = text(self.success_msg.as_ref(), "All assertions passed");
         // The result has it; quiet is that nobody is told.
-        Ok(Done::unchanged(match self.quiet {
+        Ok(ModuleResult::unchanged(match self.quiet {
             true => Outcome::default().with("msg", message),
             false => Outcome::default().message(message),
         }))

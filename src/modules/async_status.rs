@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, async_job};
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,7 @@ enum Mode {
 }
 
 /// What is to be done on the host.
-pub(super) enum Change {
+pub(super) enum AsyncStatusChange {
     /// Nothing; the job changed something while it ran.
     TimedEvent(Box<Outcome>),
     Cleanup,
@@ -37,10 +37,14 @@ impl Module for AsyncStatus {
         collection: "ansible.builtin",
         summary: "Query the status of a job that a task with async started, or remove its files",
         arguments: &[
-            Argument::new("jid", Kind::Str, "The ansible_job_id of the task that started it").required(),
-            Argument::new("mode", Kind::Str, "status queries the job, cleanup removes the job's directory on the host")
-                .choices(&["status", "cleanup"])
-                .default("status"),
+            Argument::new("jid", ArgumentKind::Str, "The ansible_job_id of the task that started it").required(),
+            Argument::new(
+                "mode",
+                ArgumentKind::Str,
+                "status queries the job, cleanup removes the job's directory on the host",
+            )
+            .choices(&["status", "cleanup"])
+            .default("status"),
         ],
         free_form: None,
         example: "\
@@ -69,26 +73,28 @@ impl Module for AsyncStatus {
             Return::new("erased", "What mode cleanup removed"),
         ],
     };
-    type Change = Change;
+    type Change = AsyncStatusChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<AsyncStatusChange>, Error> {
         if let Some(outcome) = async_job::not_begun(&self.jid) {
             return Ok(Plan::Unchanged(Outcome { skipped: here.check, ..outcome }));
         }
         let parent = async_job::directory(probe, here.templar, here.scope).await?;
-        let told = async_job::look(probe, &parent, &self.jid).await?;
+        let told = async_job::read_job(probe, &parent, &self.jid).await?;
         let found = told.failed.is_none() || told.values.contains_key("stdout");
         Ok(match self.mode {
-            Mode::Cleanup if found => Plan::Unknown(Change::Cleanup),
-            Mode::Status if told.changed => {
-                Plan::Change { diff: Vec::new(), outcome: told.clone(), change: Change::TimedEvent(Box::new(told)) }
-            }
+            Mode::Cleanup if found => Plan::Unknown(AsyncStatusChange::Cleanup),
+            Mode::Status if told.changed => Plan::Change {
+                diff: Vec::new(),
+                outcome: told.clone(),
+                change: AsyncStatusChange::TimedEvent(Box::new(told)),
+            },
             _ => Plan::Unchanged(told),
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        if let Change::TimedEvent(told) = change {
+    async fn apply(&self, change: AsyncStatusChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        if let AsyncStatusChange::TimedEvent(told) = change {
             return Ok(*told);
         }
         let parent = async_job::directory(remote, here.templar, here.scope).await?;
@@ -117,7 +123,7 @@ mod tests {
     }
 
     /// What is told of a job once it has ended.
-    async fn ended(bench: &Bench, job: &str) -> super::super::Done {
+    async fn ended(bench: &Bench, job: &str) -> super::super::ModuleResult {
         for _ in 0..200 {
             let done = bench.run(&format!("async_status: {{jid: {job}}}")).await.unwrap();
             if value(&done.outcome, "finished") == "True" {

@@ -12,13 +12,13 @@ use serde::Deserialize;
 use self::keys::DesiredKeys;
 use super::accounts::{self, Account};
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
-use crate::http::follow::{Manner, Redirects};
+use crate::http::follow::{Redirects, RequestOptions};
 use crate::http::network::Network;
-use crate::http::{Failure, Request, Url};
+use crate::http::{HttpError, Request, Url};
 use crate::modules::web::TlsFiles;
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 /// How long a server of keys may take.
 const FETCH_LIMIT: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ enum State {
     Absent,
 }
 
-pub(super) struct Change {
+pub(super) struct AuthorizedKeyChange {
     path: String,
     text: String,
     uid: u32,
@@ -61,34 +61,39 @@ impl Module for AuthorizedKey {
         collection: "ansible.posix",
         summary: "Add or remove the SSH keys that may log in as a user",
         arguments: &[
-            Argument::new("user", Kind::Str, "The user of the host").required(),
+            Argument::new("user", ArgumentKind::Str, "The user of the host").required(),
             Argument::new(
                 "key",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Public keys, one on each line; or the http address or file:// path on the host of such a list",
             )
             .required(),
-            Argument::new("path", Kind::Path, "The file (default: .ssh/authorized_keys of the user)"),
+            Argument::new("path", ArgumentKind::Path, "The file (default: .ssh/authorized_keys of the user)"),
             Argument::new(
                 "manage_dir",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to create the file's directory and close it to other users",
             )
             .default("true"),
-            Argument::new("state", Kind::Str, "Whether the keys should be in the file")
+            Argument::new("state", ArgumentKind::Str, "Whether the keys should be in the file")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("key_options", Kind::Str, "Options of the keys, in sshd's format; one line"),
-            Argument::new("exclusive", Kind::Bool, "Whether to remove all other keys from the file").default("false"),
+            Argument::new("key_options", ArgumentKind::Str, "Options of the keys, in sshd's format; one line"),
+            Argument::new("exclusive", ArgumentKind::Bool, "Whether to remove all other keys from the file")
+                .default("false"),
             Argument::new(
                 "validate_certs",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to check the certificate of the server that sends the keys",
             )
             .default("true"),
-            Argument::new("comment", Kind::Str, "The comment of the keys, instead of theirs"),
-            Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link instead of replacing it")
-                .default("false"),
+            Argument::new("comment", ArgumentKind::Str, "The comment of the keys, instead of theirs"),
+            Argument::new(
+                "follow",
+                ArgumentKind::Bool,
+                "Whether to write through a symbolic link instead of replacing it",
+            )
+            .default("false"),
         ],
         free_form: None,
         example: r#"
@@ -116,11 +121,11 @@ impl Module for AuthorizedKey {
             Return::new("validate_certs", "Whether certificates are checked"),
         ],
     };
-    type Change = Change;
+    type Change = AuthorizedKeyChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<AuthorizedKeyChange>, Error> {
         let given = self.given(probe).await?;
-        let account = accounts::look(probe, &self.user).await?.account;
+        let account = accounts::read_accounts(probe, &self.user).await?.account;
         let Some(path) = self.path(probe, account.as_ref()).await? else {
             return self.plan_without_user(here);
         };
@@ -152,11 +157,11 @@ impl Module for AuthorizedKey {
             None if here.check => (0, 0),
             None => return Err(self.no_user()),
         };
-        let change = Change { path, text: edited, uid, gid, outcome: outcome.clone() };
+        let change = AuthorizedKeyChange { path, text: edited, uid, gid, outcome: outcome.clone() };
         Ok(Plan::Change { diff, outcome, change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: AuthorizedKeyChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         let owned = |mode| Attributes {
             owner: Some(change.uid.to_string()),
             group: Some(change.gid.to_string()),
@@ -199,17 +204,17 @@ impl AuthorizedKey {
     async fn fetch(&self, probe: &Probe) -> Result<String, Error> {
         let url = Url::parse(&self.key).map_err(|why| Error::failed(format!("invalid URL of the keys: {why}")))?;
         let failed = |words: String| Error::failed(format!("cannot get keys from {url}: {words}"));
-        let tls = TlsFiles::default().load(probe, self.validate_certs).await?;
-        let network = Network::load(probe, true, true).await?;
+        let tls = TlsFiles::default().load_tls(probe, self.validate_certs).await?;
+        let network = Network::load_network(probe, true, true).await?;
         let redirects = Redirects::Safe;
-        let manner = Manner { tls: &tls, limit: FETCH_LIMIT, redirects, unredirected: &[], network: &network };
+        let manner = RequestOptions { tls: &tls, limit: FETCH_LIMIT, redirects, unredirected: &[], network: &network };
         let mut request = Request::get(url.clone());
         request.log_in(&network);
         request.headers.push(("User-Agent".to_owned(), "ansible-httpget".to_owned()));
         match manner.send(probe, &mut request, None).await {
             Ok(response) if response.status == 200 => Ok(String::from_utf8_lossy(&response.body).into_owned()),
             Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
-            Err(Failure::Host(error)) => Err(error.into()),
+            Err(HttpError::Host(error)) => Err(error.into()),
             Err(failure) => Err(failed(failure.to_string())),
         }
     }
@@ -217,8 +222,8 @@ impl AuthorizedKey {
     /// The file; None if it is in the home of a user who does not exist.
     async fn path(&self, probe: &Probe, account: Option<&Account>) -> Result<Option<String>, Error> {
         let path = match (&self.path, account) {
-            (Some(path), _) => probe.expand(path).await?,
-            (None, Some(account)) => host_path::join(&account.home, ".ssh/authorized_keys"),
+            (Some(path), _) => probe.expand_on_host(path).await?,
+            (None, Some(account)) => host_path::join_path(&account.home, ".ssh/authorized_keys"),
             (None, None) => return Ok(None),
         };
         let is_link = probe.stat(&path, Links::Keep).await?.is_some_and(|stat| stat.kind == FileKind::Link);
@@ -226,13 +231,14 @@ impl AuthorizedKey {
     }
 
     /// In check mode an earlier task would have made the user.
-    fn plan_without_user(&self, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    fn plan_without_user(&self, here: &Controller<'_>) -> Result<Plan<AuthorizedKeyChange>, Error> {
         let path = format!("~{}/.ssh/authorized_keys", self.user);
         let outcome = self.outcome(&path);
         match self.state {
             State::Present if !here.check => Err(self.no_user()),
             State::Present => {
-                let change = Change { path, text: String::new(), uid: 0, gid: 0, outcome: outcome.clone() };
+                let change =
+                    AuthorizedKeyChange { path, text: String::new(), uid: 0, gid: 0, outcome: outcome.clone() };
                 Ok(Plan::Change { diff: Vec::new(), outcome, change })
             }
             State::Absent if here.check => Ok(Plan::Unchanged(outcome)),

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target, lines};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions, split_lines};
 use super::file_write::Write;
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,7 +39,7 @@ enum State {
     Absent,
 }
 
-pub(super) struct Change {
+pub(super) struct BlockinfileChange {
     write: Write,
     outcome: Outcome,
 }
@@ -53,26 +53,30 @@ impl Module for Blockinfile {
         summary: "Insert, update or remove a block of lines in a text file, between two marker lines",
         arguments: &[
             file_arguments::TEXT_FILE,
-            Argument::new("state", Kind::Str, "Whether the block should be in the file")
+            Argument::new("state", ArgumentKind::Str, "Whether the block should be in the file")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("block", Kind::Str, "The lines; none removes the block").default("").alias(&["content"]),
-            Argument::new("marker", Kind::Str, "The marker lines; {mark} is marker_begin or marker_end")
+            Argument::new("block", ArgumentKind::Str, "The lines; none removes the block")
+                .default("")
+                .alias(&["content"]),
+            Argument::new("marker", ArgumentKind::Str, "The marker lines; {mark} is marker_begin or marker_end")
                 .default("# {mark} ANSIBLE MANAGED BLOCK"),
-            Argument::new("marker_begin", Kind::Str, "The value of {mark} before the block").default("BEGIN"),
-            Argument::new("marker_end", Kind::Str, "The value of {mark} after the block").default("END"),
+            Argument::new("marker_begin", ArgumentKind::Str, "The value of {mark} before the block").default("BEGIN"),
+            Argument::new("marker_end", ArgumentKind::Str, "The value of {mark} after the block").default("END"),
             Argument::new(
                 "insertafter",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Regular expression of the line to insert a new block after, or EOF",
             ),
             Argument::new(
                 "insertbefore",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Regular expression of the line to insert a new block before, or BOF",
             ),
-            Argument::new("append_newline", Kind::Bool, "Whether an empty line follows the block").default("false"),
-            Argument::new("prepend_newline", Kind::Bool, "Whether an empty line precedes the block").default("false"),
+            Argument::new("append_newline", ArgumentKind::Bool, "Whether an empty line follows the block")
+                .default("false"),
+            Argument::new("prepend_newline", ArgumentKind::Bool, "Whether an empty line precedes the block")
+                .default("false"),
             file_arguments::CREATE,
             file_arguments::BACKUP,
             file_arguments::VALIDATE,
@@ -101,23 +105,29 @@ impl Module for Blockinfile {
 "##,
         returns: &[Return::new("msg", "What was done"), file_arguments::returns::BACKUP_FILE],
     };
-    type Change = Change;
+    type Change = BlockinfileChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<BlockinfileChange>, Error> {
         if self.insertbefore.is_some() && self.insertafter.is_some() {
             return Err(Error::failed("blockinfile: insertbefore and insertafter cannot both be given"));
         }
-        let target = Target::open(probe, &self.path).await?;
+        let target = Target::read_target(probe, &self.path).await?;
         if self.state == State::Absent && target.there.is_none() {
             let message = format!("File {} not present", target.path);
             return Ok(Plan::Unchanged(Outcome::default().message(message)));
         }
         target.must_exist_or_be_made(self.create)?;
         let (edited, has_block) = self.edit(&target)?;
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
-        let manner =
-            Manner { wanted: &wanted, backup: self.backup, validate: self.validate.as_deref(), make_directories: true };
-        let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
+        let manner = WriteOptions {
+            wanted: &wanted,
+            backup: self.backup,
+            validate: self.validate.as_deref(),
+            make_directories: true,
+        };
+        let edit = file_edit::compare_text(probe, here, &target, &edited, &manner).await?;
         let done = match &edit.write {
             _ if target.there.is_none() => "File created",
             Some(write) if write.content.is_some() && has_block => "Block inserted",
@@ -128,13 +138,13 @@ impl Module for Blockinfile {
         Ok(match edit.write {
             None => Plan::Unchanged(outcome),
             Some(write) => {
-                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: BlockinfileChange { write, outcome } }
             }
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let backup = change.write.apply(remote, here).await?;
+    async fn apply(&self, change: BlockinfileChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply_write(remote, here).await?;
         Ok(match backup {
             Some(backup) => change.outcome.with("backup_file", backup),
             None => change.outcome,
@@ -151,11 +161,11 @@ impl Blockinfile {
         let mut block = Vec::new();
         if self.state == State::Present && !self.block.is_empty() {
             let newline = if self.block.ends_with('\n') { "" } else { "\n" };
-            let inside = lines(&adapt(&format!("{}{newline}", self.block)));
+            let inside = split_lines(&adapt(&format!("{}{newline}", self.block)));
             block = [vec![begin.clone()], inside, vec![end.clone()]].concat();
         }
         let has_block = !block.is_empty();
-        let mut lines = lines(&target.text.characters);
+        let mut lines = split_lines(&target.text.characters);
         let last = |marker: &String| lines.iter().rposition(|line| line == marker);
         let at = match (last(&begin), last(&end)) {
             (Some(begin), Some(end)) => {

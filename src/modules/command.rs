@@ -3,22 +3,23 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::async_job::{self, Notes};
-use super::execution::{self, Guard};
+use super::async_job::{self, JobMetadata};
+use super::execution::{self, RunCondition};
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{self, Links, Probe, Remote, What};
+use crate::remote::{self, Links, Probe, Remote, RemoteErrorKind};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
-const CHDIR: Argument = Argument::new("chdir", Kind::Path, "The directory to run in");
-const CREATES: Argument = Argument::new("creates", Kind::Path, "A path or pattern; if it exists, the task is skipped");
+const CHDIR: Argument = Argument::new("chdir", ArgumentKind::Path, "The directory to run in");
+const CREATES: Argument =
+    Argument::new("creates", ArgumentKind::Path, "A path or pattern; if it exists, the task is skipped");
 const REMOVES: Argument =
-    Argument::new("removes", Kind::Path, "A path or pattern; unless it exists, the task is skipped");
-const STDIN: Argument = Argument::new("stdin", Kind::Str, "The command's standard input");
+    Argument::new("removes", ArgumentKind::Path, "A path or pattern; unless it exists, the task is skipped");
+const STDIN: Argument = Argument::new("stdin", ArgumentKind::Str, "The command's standard input");
 const STDIN_NEWLINE: Argument =
-    Argument::new("stdin_add_newline", Kind::Bool, "Whether to add a newline to stdin").default("true");
+    Argument::new("stdin_add_newline", ArgumentKind::Bool, "Whether to add a newline to stdin").default("true");
 const STRIP: Argument =
-    Argument::new("strip_empty_ends", Kind::Bool, "Whether to remove newlines at the end of stdout and stderr")
+    Argument::new("strip_empty_ends", ArgumentKind::Bool, "Whether to remove newlines at the end of stdout and stderr")
         .default("true");
 const RETURNS: &[Return] = &[
     Return::new("cmd", "The command: a list for command, a string for shell"),
@@ -55,8 +56,12 @@ impl Module for Command {
         collection: "ansible.builtin",
         summary: "Run a program, without a shell",
         arguments: &[
-            Argument::new("cmd", Kind::Str, "The program and its arguments, quoted as in a shell"),
-            Argument::new("argv", Kind::List(&Kind::Str), "The program and its arguments as a list, instead of cmd"),
+            Argument::new("cmd", ArgumentKind::Str, "The program and its arguments, quoted as in a shell"),
+            Argument::new(
+                "argv",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "The program and its arguments as a list, instead of cmd",
+            ),
             CHDIR,
             CREATES,
             REMOVES,
@@ -65,7 +70,7 @@ impl Module for Command {
             STRIP,
             Argument::new(
                 "expand_argument_vars",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether $NAME and ~ in arguments are expanded on the host",
             )
             .default("true"),
@@ -91,26 +96,34 @@ impl Module for Command {
 
     async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let argv = self.words()?;
-        let what = if self.expand_argument_vars { expanded(&argv, remote).await? } else { What::Program(argv.clone()) };
+        let what = if self.expand_argument_vars {
+            expanded(&argv, remote).await?
+        } else {
+            RemoteErrorKind::Program(argv.clone())
+        };
         let command = command(what, self.chdir.as_deref(), self.input(), remote).await?;
         if let Some(limit) = here.apart {
             let program = Some(argv[0].clone());
-            let notes = Notes { cmd: argv.into(), strip: self.strip_empty_ends, program, bare: false };
-            let place = async_job::place(remote, here).await?;
-            return async_job::start(remote, &place, &command, limit, &notes).await;
+            let notes = JobMetadata { cmd: argv.into(), strip: self.strip_empty_ends, program, bare: false };
+            let place = async_job::job_location(remote, here).await?;
+            return async_job::start_job(remote, &place, &command, limit, &notes).await;
         }
         let (output, times) = execution::timed(remote, &command).await?;
         let code = output.code;
         // Ansible's modules have a message that says nothing.
-        let outcome = execution::outcome(output, self.strip_empty_ends).message("");
+        let outcome = execution::command_outcome(output, self.strip_empty_ends).message("");
         let outcome = times.add_to(outcome).with("cmd", argv.clone());
         execution::unless_missing(outcome, code, &argv[0], remote).await
     }
 }
 
 impl Command {
-    fn guard(&self) -> Guard<'_> {
-        Guard { chdir: self.chdir.as_deref(), creates: self.creates.as_deref(), removes: self.removes.as_deref() }
+    fn guard(&self) -> RunCondition<'_> {
+        RunCondition {
+            chdir: self.chdir.as_deref(),
+            creates: self.creates.as_deref(),
+            removes: self.removes.as_deref(),
+        }
     }
 
     /// The program and its arguments.
@@ -153,11 +166,12 @@ impl Module for Shell {
         collection: "ansible.builtin",
         summary: "Run a line in a shell",
         arguments: &[
-            Argument::new("cmd", Kind::Str, "The line, with pipes, redirections and variables of the host").required(),
+            Argument::new("cmd", ArgumentKind::Str, "The line, with pipes, redirections and variables of the host")
+                .required(),
             CHDIR,
             CREATES,
             REMOVES,
-            Argument::new("executable", Kind::Path, "The shell, instead of /bin/sh"),
+            Argument::new("executable", ArgumentKind::Path, "The shell, instead of /bin/sh"),
             STDIN,
             STDIN_NEWLINE,
             STRIP,
@@ -174,28 +188,31 @@ impl Module for Shell {
     type Change = ();
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
-        let guard =
-            Guard { chdir: self.chdir.as_deref(), creates: self.creates.as_deref(), removes: self.removes.as_deref() };
+        let guard = RunCondition {
+            chdir: self.chdir.as_deref(),
+            creates: self.creates.as_deref(),
+            removes: self.removes.as_deref(),
+        };
         plan(&guard, Value::from(self.cmd.as_str()), probe, here).await
     }
 
     async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let what = What::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
+        let what = RemoteErrorKind::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
         let input = input(self.stdin.as_deref(), self.stdin_add_newline);
         let command = command(what, self.chdir.as_deref(), input, remote).await?;
         if let Some(limit) = here.apart {
             let cmd = self.cmd.as_str().into();
-            let notes = Notes { cmd, strip: self.strip_empty_ends, program: None, bare: false };
-            let place = async_job::place(remote, here).await?;
-            return async_job::start(remote, &place, &command, limit, &notes).await;
+            let notes = JobMetadata { cmd, strip: self.strip_empty_ends, program: None, bare: false };
+            let place = async_job::job_location(remote, here).await?;
+            return async_job::start_job(remote, &place, &command, limit, &notes).await;
         }
         let (output, times) = execution::timed(remote, &command).await?;
-        let outcome = execution::outcome(output, self.strip_empty_ends).message("");
+        let outcome = execution::command_outcome(output, self.strip_empty_ends).message("");
         Ok(times.add_to(outcome).with("cmd", self.cmd.as_str()))
     }
 }
 
-async fn plan(guard: &Guard<'_>, cmd: Value, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+async fn plan(guard: &RunCondition<'_>, cmd: Value, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
     Ok(match guard.reason(probe).await? {
         Some(reason) => Plan::Unchanged(execution::not_run(&reason, cmd, here.check)),
         None if guard.decides() => Plan::Change { diff: Vec::new(), outcome: execution::would_run(cmd), change: () },
@@ -208,7 +225,7 @@ async fn plan(guard: &Guard<'_>, cmd: Value, probe: &Probe, here: &Controller<'_
 
 /// The command; a directory that is not there is an error by its name.
 async fn command(
-    what: What,
+    what: RemoteErrorKind,
     chdir: Option<&str>,
     stdin: Option<Vec<u8>>,
     probe: &Probe,
@@ -221,7 +238,7 @@ async fn command(
 }
 
 async fn directory(path: &str, probe: &Probe) -> Result<String, Error> {
-    let path = probe.expand(path).await?;
+    let path = probe.expand_on_host(path).await?;
     match probe.stat(&path, Links::Follow).await? {
         Some(stat) if stat.kind == remote::FileKind::Directory => Ok(path),
         Some(_) => {
@@ -240,16 +257,16 @@ fn input(stdin: Option<&str>, add_newline: bool) -> Option<Vec<u8>> {
 }
 
 /// Expands `$NAME`, `${NAME}` and a leading `~` in arguments, as the host has them; what is not set stays as written.
-async fn expanded(argv: &[String], probe: &Probe) -> Result<What, Error> {
+async fn expanded(argv: &[String], probe: &Probe) -> Result<RemoteErrorKind, Error> {
     let mut words = Vec::with_capacity(argv.len());
     for word in argv {
-        words.push(if word.starts_with('~') { probe.expand(word).await? } else { word.clone() });
+        words.push(if word.starts_with('~') { probe.expand_on_host(word).await? } else { word.clone() });
     }
     if !words.iter().any(|word| word.contains('$')) {
-        return Ok(What::Program(words));
+        return Ok(RemoteErrorKind::Program(words));
     }
     let line = words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
-    Ok(What::Shell { line: format!("exec {line}"), executable: None })
+    Ok(RemoteErrorKind::Shell { line: format!("exec {line}"), executable: None })
 }
 
 /// Shell text for a word in which only variables are expanded.

@@ -10,17 +10,17 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_attributes::{Wanted, is_empty};
+use super::file_attributes::{DesiredAttributes, is_empty};
 use super::file_digest::Digests;
 use super::file_mode::Mode;
-use super::file_write::{self, Content, Destination, Wish, Write};
+use super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::host_copy::HostCopy;
 use super::{
     Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_attributes, host_path, vault_file,
 };
 use crate::remote::{Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +43,7 @@ pub(super) struct Copy {
     mode: Option<String>,
 }
 
-pub(super) enum Change {
+pub(super) enum CopyChange {
     File {
         write: Write,
         digests: Digests,
@@ -54,7 +54,7 @@ pub(super) enum Change {
         digest: String,
     },
     Tree {
-        steps: Vec<tree::Step>,
+        steps: Vec<tree::CopyStep>,
         dest: String,
         src: String,
     },
@@ -89,31 +89,40 @@ impl Module for Copy {
         arguments: &[
             Argument::new(
                 "src",
-                Kind::Path,
+                ArgumentKind::Path,
                 "File or directory on the controller, or on the host with remote_src; a directory's contents alone if it ends with /",
             ),
-            Argument::new("content", Kind::Any, "Content instead of src; mappings and lists are written as JSON"),
-            Argument::new("dest", Kind::Path, "The destination; a directory if src is one or if it ends with /")
-                .required(),
+            Argument::new(
+                "content",
+                ArgumentKind::Any,
+                "Content instead of src; mappings and lists are written as JSON",
+            ),
+            Argument::new(
+                "dest",
+                ArgumentKind::Path,
+                "The destination; a directory if src is one or if it ends with /",
+            )
+            .required(),
             file_arguments::REMOTE_SRC.default("false"),
             file_arguments::FORCE,
             file_arguments::BACKUP,
             file_arguments::VALIDATE,
             file_arguments::DIRECTORY_MODE,
-            Argument::new("checksum", Kind::Str, "The expected SHA-1 of the source"),
+            Argument::new("checksum", ArgumentKind::Str, "The expected SHA-1 of the source"),
             file_arguments::FOLLOW_DEST,
-            Argument::new("local_follow", Kind::Bool, "Whether to follow symbolic links in the source").default("true"),
+            Argument::new("local_follow", ArgumentKind::Bool, "Whether to follow symbolic links in the source")
+                .default("true"),
             file_arguments::DECRYPT,
             Argument::new(
                 "vault",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to keep the file encrypted at dest, with the first vault password of the run, if there is \
                  one; an existing plain file is then encrypted",
             )
             .default("false"),
             file_arguments::OWNER,
             file_arguments::GROUP,
-            Argument::new("mode", Kind::Mode, "File mode, or preserve for that of the source"),
+            Argument::new("mode", ArgumentKind::Mode, "File mode, or preserve for that of the source"),
             file_arguments::ATTRIBUTES,
             file_arguments::SEUSER,
             file_arguments::SEROLE,
@@ -166,9 +175,9 @@ impl Module for Copy {
             Return::new("state", "File, directory or link"),
         ],
     };
-    type Change = Change;
+    type Change = CopyChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<CopyChange>, Error> {
         match (&self.src, &self.content) {
             (Some(_), Some(_)) => Err(Error::failed("copy: src and content cannot both be given")),
             (None, None) => Err(Error::failed("copy: src or content is required")),
@@ -184,7 +193,7 @@ impl Module for Copy {
             }
             (Some(src), None) if self.remote_src => self.plan_on_host(probe, here, src).await,
             (Some(src), None) => {
-                let path = here.find("files", src)?;
+                let path = here.find_file("files", src)?;
                 if path.is_dir() {
                     return self.plan_directory(probe, here, src, &path).await;
                 }
@@ -194,29 +203,29 @@ impl Module for Copy {
         }
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: CopyChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         match change {
-            Change::File { write, digests, src } => {
+            CopyChange::File { write, digests, src } => {
                 let outcome = write.apply_and_tell(remote, here, &digests).await?;
                 let outcome = outcome.with("md5sum", digests.md5.as_str());
                 Ok(with_source(outcome, src.as_deref()))
             }
-            Change::OnHost { copy, digest } => {
+            CopyChange::OnHost { copy, digest } => {
                 let (from, to) = (copy.from.clone(), copy.to.clone());
-                let backup = copy.apply(remote).await?;
+                let backup = copy.copy_file(remote).await?;
                 let mut outcome = on_host_outcome(&from, &to, &digest, remote).await?;
                 if let Some(backup) = backup {
                     outcome = outcome.with("backup_file", backup);
                 }
                 Ok(outcome)
             }
-            Change::Attributes { path, attributes, src, digest } => {
+            CopyChange::Attributes { path, attributes, src, digest } => {
                 remote.set_attributes(&path, &attributes, Links::Follow).await?;
                 on_host_outcome(&src, &path, &digest, remote).await
             }
-            Change::Tree { steps, dest, src } => {
+            CopyChange::Tree { steps, dest, src } => {
                 for step in steps {
-                    step.apply(remote, here).await?;
+                    step.apply_tree_step(remote, here).await?;
                 }
                 Ok(Outcome::default().with("dest", dest).with("src", src))
             }
@@ -240,8 +249,9 @@ impl Copy {
         Ok(Source { content, base_name, name, mode: Some(meta.permissions().mode() & 0o7777), secret })
     }
 
-    async fn plan_file(&self, probe: &Probe, here: &Controller<'_>, source: Source) -> Result<Plan<Change>, Error> {
-        let destination = Destination::find(probe, &self.dest, source.base_name.as_deref(), self.follow).await?;
+    async fn plan_file(&self, probe: &Probe, here: &Controller<'_>, source: Source) -> Result<Plan<CopyChange>, Error> {
+        let destination =
+            Destination::find_destination(probe, &self.dest, source.base_name.as_deref(), self.follow).await?;
         let src = source.base_name.is_some().then(|| source.name.clone());
         let source = match self.vault {
             true => self.sealed(probe, here, &destination, source).await?,
@@ -249,11 +259,11 @@ impl Copy {
         };
         if let (false, false, Some((stat, _))) = (self.force, self.vault, &destination.there) {
             let outcome = Outcome::default().message("file already exists").with("dest", destination.path.as_str());
-            return Ok(Plan::Unchanged(with_source(file_attributes::describe(outcome, stat), src.as_deref())));
+            return Ok(Plan::Unchanged(with_source(file_attributes::add_attributes(outcome, stat), src.as_deref())));
         }
         let wanted = self.wanted(probe, source.mode).await?;
         let directories = self.wanted_directories(probe).await?;
-        let wish = Wish {
+        let wish = DesiredFile {
             content: source.content,
             wanted: &wanted,
             directories: &directories,
@@ -262,18 +272,18 @@ impl Copy {
             secret: source.secret,
             source: &source.name,
         };
-        let found = file_write::compare(probe, here, &destination, wish).await?;
+        let found = file_write::compare_file(probe, here, &destination, wish).await?;
         self.check_sum(&found.digests.sha1)?;
-        let outcome = file_write::outcome(&destination.path, &found.digests, None, None).await?;
+        let outcome = file_write::write_outcome(&destination.path, &found.digests, None, None).await?;
         let outcome = with_source(outcome, src.as_deref());
         let stat = destination.there.as_ref().map(|(stat, _)| stat);
         Ok(match (found.write, stat) {
             (Some(write), _) => {
-                let change = Change::File { write, digests: found.digests, src };
+                let change = CopyChange::File { write, digests: found.digests, src };
                 Plan::Change { diff: found.diff, outcome, change }
             }
             (None, Some(stat)) => {
-                Plan::Unchanged(file_attributes::describe(outcome.with("path", destination.path.as_str()), stat))
+                Plan::Unchanged(file_attributes::add_attributes(outcome.with("path", destination.path.as_str()), stat))
             }
             (None, None) => Plan::Unchanged(outcome),
         })
@@ -295,11 +305,11 @@ impl Copy {
         };
         let plain = match source.content {
             Content::Bytes(bytes) => bytes,
-            Content::Local(path) => file_write::read(&path).await?,
+            Content::Local(path) => file_write::read_controller_file(&path).await?,
         };
         source.content = Content::Bytes(match found {
             Some(found) if vault_file::is_sealed(&found) => {
-                match self.force && vault_file::open(here, &found, &destination.path)? != plain {
+                match self.force && vault_file::decrypt_bytes(here, &found, &destination.path)? != plain {
                     true => vault_file::sealed(here, plain),
                     false => found,
                 }
@@ -311,16 +321,24 @@ impl Copy {
     }
 
     /// `mode` with `preserve` resolved, as the source has it.
-    async fn wanted(&self, probe: &Probe, source: Option<u32>) -> Result<Wanted, Error> {
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+    async fn wanted(&self, probe: &Probe, source: Option<u32>) -> Result<DesiredAttributes, Error> {
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
         Ok(match (&wanted.mode, source) {
             (Some(Mode::Preserve), source) => wanted.with_mode(source.map(Mode::Exact)),
             _ => wanted,
         })
     }
 
-    async fn wanted_directories(&self, probe: &Probe) -> Result<Wanted, Error> {
-        Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.directory_mode.as_deref()).await
+    async fn wanted_directories(&self, probe: &Probe) -> Result<DesiredAttributes, Error> {
+        DesiredAttributes::load_wanted(
+            probe,
+            self.owner.as_deref(),
+            self.group.as_deref(),
+            self.directory_mode.as_deref(),
+        )
+        .await
     }
 
     fn check_sum(&self, found: &str) -> Result<(), Error> {
@@ -338,14 +356,14 @@ impl Copy {
         here: &Controller<'_>,
         src: &str,
         path: &Path,
-    ) -> Result<Plan<Change>, Error> {
+    ) -> Result<Plan<CopyChange>, Error> {
         let prefix = if src.ends_with('/') { "" } else { host_path::base_name(src) };
         let entries = entries::on_controller(path, prefix, self.local_follow)?;
         self.plan_tree(probe, here, &path.display().to_string(), entries).await
     }
 
-    async fn plan_on_host(&self, probe: &Probe, here: &Controller<'_>, src: &str) -> Result<Plan<Change>, Error> {
-        let src = probe.expand(src).await?;
+    async fn plan_on_host(&self, probe: &Probe, here: &Controller<'_>, src: &str) -> Result<Plan<CopyChange>, Error> {
+        let src = probe.expand_on_host(src).await?;
         let Some((stat, digest)) = probe.stat_and_digest(&src, Links::Follow, Digest::Sha1).await? else {
             return Err(Error::failed(format!("cannot copy {src}: no such file on the host")));
         };
@@ -368,8 +386,9 @@ impl Copy {
         src: String,
         source: &Stat,
         digest: String,
-    ) -> Result<Plan<Change>, Error> {
-        let destination = Destination::find(probe, &self.dest, Some(host_path::base_name(&src)), self.follow).await?;
+    ) -> Result<Plan<CopyChange>, Error> {
+        let destination =
+            Destination::find_destination(probe, &self.dest, Some(host_path::base_name(&src)), self.follow).await?;
         if !here.check {
             destination.check_parent()?;
         }
@@ -377,7 +396,7 @@ impl Copy {
         let outcome =
             Outcome::default().with("dest", path.as_str()).with("src", src.as_str()).with("checksum", digest.as_str());
         if let (false, Some((stat, _))) = (self.force, &destination.there) {
-            return Ok(Plan::Unchanged(file_attributes::describe(outcome.message("file already exists"), stat)));
+            return Ok(Plan::Unchanged(file_attributes::add_attributes(outcome.message("file already exists"), stat)));
         }
         let wanted = self.wanted(probe, Some(source.mode)).await?;
         let there = destination.there.as_ref().filter(|(stat, _)| stat.kind != FileKind::Link);
@@ -391,10 +410,14 @@ impl Copy {
         {
             if is_empty(&attributes) {
                 let outcome = outcome.with("path", path.as_str());
-                return Ok(Plan::Unchanged(file_attributes::describe(outcome, stat)));
+                return Ok(Plan::Unchanged(file_attributes::add_attributes(outcome, stat)));
             }
-            diff.extend(file_attributes::diff(&path, stat, &attributes).filter(|_| here.diff));
-            return Ok(Plan::Change { diff, outcome, change: Change::Attributes { path, attributes, src, digest } });
+            diff.extend(file_attributes::attributes_diff(&path, stat, &attributes).filter(|_| here.diff));
+            return Ok(Plan::Change {
+                diff,
+                outcome,
+                change: CopyChange::Attributes { path, attributes, src, digest },
+            });
         }
         if here.diff && !here.no_log {
             diff.push(tree::host_diff(probe, &path, there.map(|(stat, _)| stat), &src, source).await?);
@@ -409,13 +432,14 @@ impl Copy {
             validate: self.validate.clone(),
         };
         if destination.new_directories.is_empty() {
-            return Ok(Plan::Change { diff, outcome, change: Change::OnHost { copy, digest } });
+            return Ok(Plan::Change { diff, outcome, change: CopyChange::OnHost { copy, digest } });
         }
         let new = self.wanted_directories(probe).await?.for_new(FileKind::Directory);
-        let make = destination.new_directories.iter().map(|path| tree::Step::MakeDirectory(path.clone(), new.clone()));
+        let make =
+            destination.new_directories.iter().map(|path| tree::CopyStep::MakeDirectory(path.clone(), new.clone()));
         let (dest, src) = (copy.to.clone(), copy.from.clone());
-        let steps = make.chain([tree::Step::CopyOnHost(copy)]).collect();
-        Ok(Plan::Change { diff, outcome, change: Change::Tree { steps, dest, src } })
+        let steps = make.chain([tree::CopyStep::CopyOnHost(copy)]).collect();
+        Ok(Plan::Change { diff, outcome, change: CopyChange::Tree { steps, dest, src } })
     }
 }
 
@@ -468,7 +492,7 @@ fn with_source(outcome: Outcome, src: Option<&str>) -> Outcome {
 async fn on_host_outcome(src: &str, dest: &str, digest: &str, probe: &Probe) -> Result<Outcome, Error> {
     let outcome = Outcome::default().with("dest", dest).with("src", src).with("checksum", digest);
     Ok(match probe.stat(dest, Links::Keep).await? {
-        Some(stat) => file_attributes::describe(outcome, &stat),
+        Some(stat) => file_attributes::add_attributes(outcome, &stat),
         None => outcome,
     })
 }

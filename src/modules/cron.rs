@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_edit};
 use crate::remote::{Attributes, Command, Output, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use table::Table;
 
 #[derive(Debug, Deserialize)]
@@ -41,7 +41,7 @@ enum State {
 }
 
 /// What is to be written.
-pub(super) struct Change {
+pub(super) struct CronChange {
     /// None: the file is to go.
     after: Option<String>,
     /// For the copy that is kept.
@@ -57,30 +57,39 @@ impl Module for Cron {
         collection: "ansible.builtin",
         summary: "Add, change or remove a job or a variable of a crontab",
         arguments: &[
-            Argument::new("name", Kind::Str, "The comment above the job, which identifies it; or the variable's name")
-                .required(),
+            Argument::new(
+                "name",
+                ArgumentKind::Str,
+                "The comment above the job, which identifies it; or the variable's name",
+            )
+            .required(),
             Argument::new(
                 "user",
-                Kind::Str,
+                ArgumentKind::Str,
                 "The owner of the crontab; with cron_file (required) the user who runs the job",
             ),
-            Argument::new("job", Kind::Str, "The command; or the variable's value").alias(&["value"]),
-            Argument::new("cron_file", Kind::Path, "A file in /etc/cron.d, or elsewhere, instead of a user's crontab"),
-            Argument::new("state", Kind::Str, "Whether it should exist")
+            Argument::new("job", ArgumentKind::Str, "The command; or the variable's value").alias(&["value"]),
+            Argument::new(
+                "cron_file",
+                ArgumentKind::Path,
+                "A file in /etc/cron.d, or elsewhere, instead of a user's crontab",
+            ),
+            Argument::new("state", ArgumentKind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("backup", Kind::Bool, "Whether to keep a copy of the crontab as it was").default("false"),
-            Argument::new("minute", Kind::Str, "0-59, *, */2 and so on").default("*"),
-            Argument::new("hour", Kind::Str, "0-23, *, */2 and so on").default("*"),
-            Argument::new("day", Kind::Str, "Day of the month, 1-31").alias(&["dom"]).default("*"),
-            Argument::new("month", Kind::Str, "1-12").default("*"),
-            Argument::new("weekday", Kind::Str, "0-6, from Sunday").alias(&["dow"]).default("*"),
-            Argument::new("special_time", Kind::Str, "A keyword instead of the five time fields")
+            Argument::new("backup", ArgumentKind::Bool, "Whether to keep a copy of the crontab as it was")
+                .default("false"),
+            Argument::new("minute", ArgumentKind::Str, "0-59, *, */2 and so on").default("*"),
+            Argument::new("hour", ArgumentKind::Str, "0-23, *, */2 and so on").default("*"),
+            Argument::new("day", ArgumentKind::Str, "Day of the month, 1-31").alias(&["dom"]).default("*"),
+            Argument::new("month", ArgumentKind::Str, "1-12").default("*"),
+            Argument::new("weekday", ArgumentKind::Str, "0-6, from Sunday").alias(&["dow"]).default("*"),
+            Argument::new("special_time", ArgumentKind::Str, "A keyword instead of the five time fields")
                 .choices(&["reboot", "yearly", "annually", "monthly", "weekly", "daily", "hourly"]),
-            Argument::new("disabled", Kind::Bool, "Whether to comment the job out").default("false"),
-            Argument::new("env", Kind::Bool, "Whether it is a variable, not a job").default("false"),
-            Argument::new("insertafter", Kind::Str, "Insert a new variable after this one"),
-            Argument::new("insertbefore", Kind::Str, "Insert a new variable before this one"),
+            Argument::new("disabled", ArgumentKind::Bool, "Whether to comment the job out").default("false"),
+            Argument::new("env", ArgumentKind::Bool, "Whether it is a variable, not a job").default("false"),
+            Argument::new("insertafter", ArgumentKind::Str, "Insert a new variable after this one"),
+            Argument::new("insertbefore", ArgumentKind::Str, "Insert a new variable before this one"),
         ],
         free_form: None,
         example: "\
@@ -108,12 +117,12 @@ impl Module for Cron {
             Return::new("backup_file", "The path of the copy on the host"),
         ],
     };
-    type Change = Change;
+    type Change = CronChange;
 
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<CronChange>, Error> {
         self.check()?;
         let before = self.read(probe).await?;
-        let mut table = Table::parse(before.as_deref().unwrap_or_default());
+        let mut table = Table::parse_crontab(before.as_deref().unwrap_or_default());
         let mut changed = self.edit(&mut table)?;
         let before = table.original().to_owned();
         let lacks_end = !before.is_empty() && !before.ends_with(['\n', '\r']);
@@ -129,7 +138,7 @@ impl Module for Cron {
         if !changed {
             return Ok(Plan::Unchanged(outcome));
         }
-        let after = (!gone).then(|| table.text());
+        let after = (!gone).then(|| table.render_crontab());
         let header = self.header();
         let diff = Diff {
             before_header: header.clone(),
@@ -137,10 +146,10 @@ impl Module for Cron {
             before: before.clone(),
             after: after.clone().unwrap_or_default(),
         };
-        Ok(Plan::Change { diff: vec![diff], outcome: outcome.clone(), change: Change { after, before, outcome } })
+        Ok(Plan::Change { diff: vec![diff], outcome: outcome.clone(), change: CronChange { after, before, outcome } })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: CronChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         let mut outcome = change.outcome;
         if self.backup {
             let made = remote.run(&Command::program(["mktemp", "/tmp/crontab.XXXXXXXXXX"])).await?;

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Done, Error, Local, Outcome};
+use super::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::template;
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,9 +25,13 @@ impl Local for Debug {
         collection: "ansible.builtin",
         summary: "Show a message or a variable",
         arguments: &[
-            Argument::new("msg", Kind::Any, "The message (default \"Hello world!\" if var is not given either)"),
-            Argument::new("var", Kind::Str, "The variable or expression to show, without braces"),
-            Argument::new("verbosity", Kind::Int, "Shown only with at least this many -v").default("0"),
+            Argument::new(
+                "msg",
+                ArgumentKind::Any,
+                "The message (default \"Hello world!\" if var is not given either)",
+            ),
+            Argument::new("var", ArgumentKind::Str, "The variable or expression to show, without braces"),
+            Argument::new("verbosity", ArgumentKind::Int, "Shown only with at least this many -v").default("0"),
         ],
         free_form: None,
         example: "\
@@ -41,15 +45,15 @@ impl Local for Debug {
         returns: &[Return::new("msg", "The message; with var, the value is returned under the name of the expression")],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         if self.msg.is_some() && self.var.is_some() {
             return Err(Error::failed("only msg or var can be given, not both"));
         }
         if self.verbosity > here.verbosity {
             let outcome = Outcome { skipped: true, ..Outcome::default() };
-            return Ok(Done::unchanged(outcome.with("skipped_reason", "Verbosity threshold not met.")));
+            return Ok(ModuleResult::unchanged(outcome.with("skipped_reason", "Verbosity threshold not met.")));
         }
-        Ok(Done::unchanged(match &self.var {
+        Ok(ModuleResult::unchanged(match &self.var {
             Some(expression) => Outcome::default().with(expression, shown(expression, here)?),
             None => Outcome::default().with("msg", self.msg.clone().unwrap_or_else(|| Value::from("Hello world!"))),
         }))
@@ -62,7 +66,7 @@ fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D:
 
 /// The value of an expression; what is undefined is shown as such, it is no error.
 fn shown(expression: &str, here: &Controller<'_>) -> Result<Value, Error> {
-    let found = here.templar.expression(expression, None, here.scope);
+    let found = here.templar.expression_value(expression, None, here.scope);
     let rendered = found.and_then(|value| match value.is_undefined() {
         true => Err(template::Error::Undefined { name: expression.to_owned(), origin: None }),
         false => here.templar.render(&value, here.scope),

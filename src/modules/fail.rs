@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Done, Error, Local, Outcome};
+use super::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::doc::{Argument, ArgumentKind, Doc};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,7 +19,7 @@ impl Local for Fail {
         name: "fail",
         collection: "ansible.builtin",
         summary: "Fail with a message",
-        arguments: &[Argument::new("msg", Kind::Any, "What to say").default("Failed as requested from task")],
+        arguments: &[Argument::new("msg", ArgumentKind::Any, "What to say").default("Failed as requested from task")],
         free_form: None,
         example: "\
 - name: Refuse a system without systemd
@@ -30,8 +30,8 @@ impl Local for Fail {
         returns: &[],
     };
 
-    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
-        Ok(Done::unchanged(Outcome { failed: Some(self.msg.to_string()), ..Outcome::default() }))
+    async fn run(&self, _: &Controller<'_>) -> Result<ModuleResult, Error> {
+        Ok(ModuleResult::unchanged(Outcome { failed: Some(self.msg.to_string()), ..Outcome::default() }))
     }
 }
 

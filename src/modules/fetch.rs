@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::file_digest::{self, Digests};
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, host_path};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ pub(super) struct Fetch {
     validate_checksum: bool,
 }
 
-pub(super) struct Change {
+pub(super) struct FetchChange {
     src: String,
     dest: PathBuf,
     checksum: String,
@@ -35,12 +35,17 @@ impl Module for Fetch {
         collection: "ansible.builtin",
         summary: "Copy a file of the host to the controller",
         arguments: &[
-            Argument::new("src", Kind::Path, "The file on the host").required(),
-            Argument::new("dest", Kind::Path, "Directory on the controller; the file goes to dest/HOST/src").required(),
-            Argument::new("flat", Kind::Bool, "Whether dest is the file itself, or its directory if it ends with /")
-                .default("false"),
-            Argument::new("fail_on_missing", Kind::Bool, "Whether a missing file is a failure").default("true"),
-            Argument::new("validate_checksum", Kind::Bool, "Whether to compare checksums after copying")
+            Argument::new("src", ArgumentKind::Path, "The file on the host").required(),
+            Argument::new("dest", ArgumentKind::Path, "Directory on the controller; the file goes to dest/HOST/src")
+                .required(),
+            Argument::new(
+                "flat",
+                ArgumentKind::Bool,
+                "Whether dest is the file itself, or its directory if it ends with /",
+            )
+            .default("false"),
+            Argument::new("fail_on_missing", ArgumentKind::Bool, "Whether a missing file is a failure").default("true"),
+            Argument::new("validate_checksum", ArgumentKind::Bool, "Whether to compare checksums after copying")
                 .default("true"),
         ],
         free_form: None,
@@ -64,10 +69,10 @@ impl Module for Fetch {
             Return::new("md5sum", "MD5 of the file"),
         ],
     };
-    type Change = Change;
+    type Change = FetchChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let src = probe.expand(&self.src).await?;
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<FetchChange>, Error> {
+        let src = probe.expand_on_host(&self.src).await?;
         let (stat, checksum) = match probe.stat_and_digest(&src, Links::Follow, Digest::Sha1).await? {
             Some(found) => found,
             None => return self.missing(&src, "the remote file does not exist"),
@@ -90,11 +95,11 @@ impl Module for Fetch {
             .with("dest", dest.display().to_string())
             .with("checksum", checksum.as_str())
             .with("remote_checksum", checksum.as_str());
-        Ok(Plan::Change { diff: Vec::new(), outcome: planned, change: Change { src, dest, checksum } })
+        Ok(Plan::Change { diff: Vec::new(), outcome: planned, change: FetchChange { src, dest, checksum } })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let Change { src, dest, checksum } = change;
+    async fn apply(&self, change: FetchChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let FetchChange { src, dest, checksum } = change;
         if let Some(parent) = dest.parent() {
             let made = tokio::fs::create_dir_all(parent).await;
             made.map_err(|error| {
@@ -114,7 +119,7 @@ impl Module for Fetch {
 }
 
 impl Fetch {
-    fn missing(&self, src: &str, what: &str) -> Result<Plan<Change>, Error> {
+    fn missing(&self, src: &str, what: &str) -> Result<Plan<FetchChange>, Error> {
         if self.fail_on_missing {
             return Err(Error::failed(format!("cannot fetch {src}: {what}")));
         }
@@ -124,7 +129,7 @@ impl Fetch {
 
     /// Where the file goes on the controller.
     fn destination(&self, src: &str, here: &Controller<'_>) -> Result<PathBuf, Error> {
-        let dest = here.scope.base.join(here.scope.surroundings.expand(&self.dest));
+        let dest = here.scope.base.join(here.scope.surroundings.expand_home(&self.dest));
         if self.flat {
             let dest = match self.dest.ends_with('/') {
                 true => dest.join(host_path::base_name(src)),

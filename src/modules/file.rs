@@ -9,12 +9,12 @@ mod times;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_attributes::{self, Properties, Wanted, is_empty};
+use super::file_attributes::{self, DesiredAttributes, Properties, is_empty};
 use super::host_tree::Tree;
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path};
 use crate::remote::{FileKind, Links, Probe, Remote, Stat};
-use crate::value::doc::{Argument, Doc, Kind, Return};
-use steps::{Step, set_on_many};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
+use steps::{FileStep, set_on_many};
 use times::Times;
 
 #[derive(Deserialize)]
@@ -47,22 +47,22 @@ enum State {
 }
 
 /// The steps, and what is returned when they are done.
-pub(super) struct Change {
-    steps: Vec<Step>,
+pub(super) struct FileChange {
+    steps: Vec<FileStep>,
     /// What is described afterwards.
     path: String,
     outcome: Outcome,
 }
 
 /// What a path is to become, as far as it is planned.
-struct Work<'a> {
+struct FilePlan<'a> {
     file: &'a File,
     probe: &'a Probe,
     path: String,
     there: Option<Stat>,
-    wanted: Wanted,
+    wanted: DesiredAttributes,
     times: Times,
-    steps: Vec<Step>,
+    steps: Vec<FileStep>,
     properties: Properties,
     outcome: Outcome,
 }
@@ -75,21 +75,15 @@ impl Module for File {
         collection: "ansible.builtin",
         summary: "Create, remove or change a file, directory or link, its attributes and times",
         arguments: &[
-            Argument::new("path", Kind::Path, "The path on the host").required().alias(&["dest", "name"]),
-            Argument::new("state", Kind::Str, "The wanted state (default: the current one, or file)").choices(&[
-                "absent",
-                "directory",
-                "file",
-                "hard",
-                "link",
-                "touch",
-            ]),
-            Argument::new("src", Kind::Path, "The target of a link"),
-            Argument::new("recurse", Kind::Bool, "Whether to set the attributes of everything in a directory")
+            Argument::new("path", ArgumentKind::Path, "The path on the host").required().alias(&["dest", "name"]),
+            Argument::new("state", ArgumentKind::Str, "The wanted state (default: the current one, or file)")
+                .choices(&["absent", "directory", "file", "hard", "link", "touch"]),
+            Argument::new("src", ArgumentKind::Path, "The target of a link"),
+            Argument::new("recurse", ArgumentKind::Bool, "Whether to set the attributes of everything in a directory")
                 .default("false"),
-            Argument::new("force", Kind::Bool, "Whether a link may replace a file or point to a missing path")
+            Argument::new("force", ArgumentKind::Bool, "Whether a link may replace a file or point to a missing path")
                 .default("false"),
-            Argument::new("follow", Kind::Bool, "Whether to follow a symbolic link at path").default("true"),
+            Argument::new("follow", ArgumentKind::Bool, "Whether to follow a symbolic link at path").default("true"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
@@ -99,10 +93,15 @@ impl Module for File {
             file_arguments::SETYPE,
             file_arguments::SELEVEL,
             file_arguments::UNSAFE_WRITES,
-            Argument::new("access_time", Kind::Str, "Preserve, now, or a time in access_time_format"),
-            Argument::new("access_time_format", Kind::Str, "Form of access_time").default(times::FORMAT),
-            Argument::new("modification_time", Kind::Str, "Preserve, now, or a time in modification_time_format"),
-            Argument::new("modification_time_format", Kind::Str, "Form of modification_time").default(times::FORMAT),
+            Argument::new("access_time", ArgumentKind::Str, "Preserve, now, or a time in access_time_format"),
+            Argument::new("access_time_format", ArgumentKind::Str, "Form of access_time").default(times::FORMAT),
+            Argument::new(
+                "modification_time",
+                ArgumentKind::Str,
+                "Preserve, now, or a time in modification_time_format",
+            ),
+            Argument::new("modification_time_format", ArgumentKind::Str, "Form of modification_time")
+                .default(times::FORMAT),
         ],
         free_form: None,
         example: r#"
@@ -143,24 +142,30 @@ impl Module for File {
             file_arguments::returns::SIZE,
         ],
     };
-    type Change = Change;
+    type Change = FileChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let mut path = clean(&probe.expand(&self.path).await?);
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<FileChange>, Error> {
+        let mut path = clean(&probe.expand_on_host(&self.path).await?);
         let mut there = probe.stat(&path, Links::Keep).await?;
         if let (Some(src), true) = (&self.src, self.state == Some(State::Hard))
             && is_directory(probe, &path, there.as_ref()).await?
         {
-            path = host_path::join(&path, host_path::base_name(src));
+            path = host_path::join_path(&path, host_path::base_name(src));
             there = probe.stat(&path, Links::Keep).await?;
         }
         let state = self.state(there.as_ref());
         self.check_arguments(state)?;
         let touch = state == State::Touch;
-        let mut work = Work {
+        let mut work = FilePlan {
             file: self,
             probe,
-            wanted: Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?,
+            wanted: DesiredAttributes::load_wanted(
+                probe,
+                self.owner.as_deref(),
+                self.group.as_deref(),
+                self.mode.as_deref(),
+            )
+            .await?,
             times: self.times(probe, touch).await?,
             steps: Vec::new(),
             properties: Properties::new(&path),
@@ -179,12 +184,12 @@ impl Module for File {
         work.finish(here).await
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: FileChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         for step in change.steps {
-            step.apply(remote).await?;
+            step.apply_step(remote).await?;
         }
         Ok(match remote.stat(&change.path, Links::Keep).await? {
-            Some(stat) => file_attributes::describe(change.outcome, &stat),
+            Some(stat) => file_attributes::add_attributes(change.outcome, &stat),
             None => change.outcome.with("state", "absent"),
         })
     }
@@ -215,22 +220,22 @@ impl File {
     async fn times(&self, probe: &Probe, touch: bool) -> Result<Times, Error> {
         let access = (self.access_time.as_deref(), self.access_time_format.as_str());
         let modification = (self.modification_time.as_deref(), self.modification_time_format.as_str());
-        Times::load(probe, access, modification, touch).await
+        Times::load_times(probe, access, modification, touch).await
     }
 }
 
-impl Work<'_> {
-    async fn finish(self, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let Work { steps, path, there, outcome, properties, .. } = self;
+impl FilePlan<'_> {
+    async fn finish(self, here: &Controller<'_>) -> Result<Plan<FileChange>, Error> {
+        let FilePlan { steps, path, there, outcome, properties, .. } = self;
         if steps.is_empty() {
             let outcome = match &there {
-                Some(stat) => file_attributes::describe(outcome, stat),
+                Some(stat) => file_attributes::add_attributes(outcome, stat),
                 None => outcome.with("state", "absent"),
             };
             return Ok(Plan::Unchanged(outcome));
         }
-        let diff = if here.diff { vec![properties.diff(&path)] } else { Vec::new() };
-        Ok(Plan::Change { diff, outcome: outcome.clone(), change: Change { steps, path, outcome } })
+        let diff = if here.diff { vec![properties.properties_diff(&path)] } else { Vec::new() };
+        Ok(Plan::Change { diff, outcome: outcome.clone(), change: FileChange { steps, path, outcome } })
     }
 
     fn returns(&mut self, name: &str, value: &str) {
@@ -246,7 +251,7 @@ impl Work<'_> {
         if self.there.is_some() {
             self.becomes("absent");
             self.returns("state", "absent");
-            self.steps.push(Step::Remove(self.path.clone()));
+            self.steps.push(FileStep::Remove(self.path.clone()));
         }
     }
 
@@ -292,7 +297,7 @@ impl Work<'_> {
             return Err(Error::failed(format!("cannot create {path}: the directory {directory} does not exist")));
         }
         self.becomes("touch");
-        self.steps.push(Step::MakeFile(path.clone(), self.wanted.for_new(FileKind::File)));
+        self.steps.push(FileStep::MakeFile(path.clone(), self.wanted.for_new(FileKind::File)));
         self.steps.extend(self.times.steps(&path, None));
         Ok(())
     }
@@ -306,7 +311,7 @@ impl Work<'_> {
                 self.becomes("directory");
                 let attributes = self.wanted.for_new(FileKind::Directory);
                 for missing in file_write::missing_directories(self.probe, &path).await? {
-                    self.steps.push(Step::MakeDirectory(missing, attributes.clone()));
+                    self.steps.push(FileStep::MakeDirectory(missing, attributes.clone()));
                 }
                 self.steps.extend(self.times.steps(&path, None));
             }
@@ -328,22 +333,22 @@ impl Work<'_> {
         if !is_empty(&lacking) {
             self.properties.attributes(stat, &lacking);
             let links = if stat.kind == FileKind::Link { Links::Keep } else { Links::Follow };
-            self.steps.push(Step::SetAttributes(vec![self.path.clone()], lacking, links));
+            self.steps.push(FileStep::SetAttributes(vec![self.path.clone()], lacking, links));
         }
         let steps = self.times.steps(&self.path, Some(stat));
         if !steps.is_empty() {
-            self.times.describe(&mut self.properties, stat);
+            self.times.add_times(&mut self.properties, stat);
             self.steps.extend(steps);
         }
     }
 
     /// The attributes and times of all that is in the directory.
     async fn recurse(&mut self) -> Result<(), Error> {
-        let tree = Tree::read(self.probe, &self.path, Links::Keep).await?;
+        let tree = Tree::read_host_tree(self.probe, &self.path, Links::Keep).await?;
         let mut attributes = Vec::new();
         let mut times = Vec::new();
         for (relative, stat) in tree.sorted() {
-            let path = host_path::join(&self.path, &relative);
+            let path = host_path::join_path(&self.path, &relative);
             let (stat, links) = match stat.kind {
                 FileKind::Link if self.file.follow => match self.probe.stat(&path, Links::Follow).await? {
                     Some(target) => (target, Links::Follow),
@@ -357,7 +362,7 @@ impl Work<'_> {
         }
         let steps = set_on_many(attributes);
         if !steps.is_empty() || !times.is_empty() {
-            let count = steps.iter().map(Step::count).sum::<usize>().max(times.len());
+            let count = steps.iter().map(FileStep::count).sum::<usize>().max(times.len());
             self.properties.change("below", "as they are", format!("{count} paths get their attributes"));
         }
         self.steps.extend(steps);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::host_tree::Tree;
 use super::{Controller, Error, Inspect, Outcome, host_path, stat_fields};
 use crate::remote::{Command, Digest, FileKind, Links, Probe, Stat};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 use criteria::Criteria;
 
@@ -23,7 +23,7 @@ pub(super) struct Find {
     read_whole_file: bool,
     file_type: Type,
     age: Option<String>,
-    age_stamp: Stamp,
+    age_stamp: FindTimestamp,
     size: Option<String>,
     recurse: bool,
     depth: Option<i64>,
@@ -47,7 +47,7 @@ enum Type {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Stamp {
+enum FindTimestamp {
     Atime,
     Ctime,
     Mtime,
@@ -79,27 +79,27 @@ impl Inspect for Find {
         collection: "ansible.builtin",
         summary: "Find files by name, type, age, size, mode and content",
         arguments: &[
-            Argument::new("paths", Kind::List(&Kind::Path), "Directories to search")
+            Argument::new("paths", ArgumentKind::List(&ArgumentKind::Path), "Directories to search")
                 .required()
                 .alias(&["name", "path"]),
             Argument::new(
                 "patterns",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Names, with * and ? and [], or regular expressions with use_regex",
             )
             .default("[]")
             .alias(&["pattern"]),
-            Argument::new("excludes", Kind::List(&Kind::Str), "Names to skip").alias(&["exclude"]),
-            Argument::new("use_regex", Kind::Bool, "Whether patterns and excludes are regular expressions")
+            Argument::new("excludes", ArgumentKind::List(&ArgumentKind::Str), "Names to skip").alias(&["exclude"]),
+            Argument::new("use_regex", ArgumentKind::Bool, "Whether patterns and excludes are regular expressions")
                 .default("false"),
             Argument::new(
                 "contains",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Regular expression that must match at the start of a line of the file",
             ),
-            Argument::new("read_whole_file", Kind::Bool, "Whether contains is searched in the whole text")
+            Argument::new("read_whole_file", ArgumentKind::Bool, "Whether contains is searched in the whole text")
                 .default("false"),
-            Argument::new("file_type", Kind::Str, "What to find").default("file").choices(&[
+            Argument::new("file_type", ArgumentKind::Str, "What to find").default("file").choices(&[
                 "any",
                 "directory",
                 "file",
@@ -107,25 +107,30 @@ impl Inspect for Find {
             ]),
             Argument::new(
                 "age",
-                Kind::Str,
+                ArgumentKind::Str,
                 "At least this old (2d), or at most if negative (-2d); units s, m, h, d, w",
             ),
-            Argument::new("age_stamp", Kind::Str, "Which time age compares")
+            Argument::new("age_stamp", ArgumentKind::Str, "Which time age compares")
                 .default("mtime")
                 .choices(&["atime", "ctime", "mtime"]),
-            Argument::new("size", Kind::Str, "At least this large (10m), or at most if negative; units b, k, m, g, t"),
-            Argument::new("recurse", Kind::Bool, "Whether to search subdirectories").default("false"),
-            Argument::new("depth", Kind::Int, "The maximum depth, with recurse"),
-            Argument::new("hidden", Kind::Bool, "Whether to find names that start with a dot").default("false"),
-            Argument::new("follow", Kind::Bool, "Whether to follow symbolic links to directories").default("false"),
-            Argument::new("get_checksum", Kind::Bool, "Whether to return checksums").default("false"),
-            Argument::new("checksum_algorithm", Kind::Str, "Which checksum")
+            Argument::new(
+                "size",
+                ArgumentKind::Str,
+                "At least this large (10m), or at most if negative; units b, k, m, g, t",
+            ),
+            Argument::new("recurse", ArgumentKind::Bool, "Whether to search subdirectories").default("false"),
+            Argument::new("depth", ArgumentKind::Int, "The maximum depth, with recurse"),
+            Argument::new("hidden", ArgumentKind::Bool, "Whether to find names that start with a dot").default("false"),
+            Argument::new("follow", ArgumentKind::Bool, "Whether to follow symbolic links to directories")
+                .default("false"),
+            Argument::new("get_checksum", ArgumentKind::Bool, "Whether to return checksums").default("false"),
+            Argument::new("checksum_algorithm", ArgumentKind::Str, "Which checksum")
                 .default("sha1")
                 .choices(&["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
                 .alias(&["checksum", "checksum_algo"]),
-            Argument::new("mode", Kind::Mode, "The required file mode"),
-            Argument::new("exact_mode", Kind::Bool, "Whether the mode must match exactly").default("true"),
-            Argument::new("limit", Kind::Int, "The maximum number of results"),
+            Argument::new("mode", ArgumentKind::Mode, "The required file mode"),
+            Argument::new("exact_mode", ArgumentKind::Bool, "Whether the mode must match exactly").default("true"),
+            Argument::new("limit", ArgumentKind::Int, "The maximum number of results"),
         ],
         free_form: None,
         example: r#"
@@ -158,7 +163,7 @@ impl Inspect for Find {
         };
         let mut findings = Findings::default();
         for path in &self.paths {
-            let path = probe.expand(path).await?;
+            let path = probe.expand_on_host(path).await?;
             self.search(probe, &path, &criteria, limit, &mut findings).await?;
             if findings.files.len() >= limit {
                 break;
@@ -201,7 +206,7 @@ impl Find {
     ) -> Result<(), Error> {
         if probe.stat(path, Links::Follow).await?.is_none_or(|stat| stat.kind != FileKind::Directory) {
             let reason = format!("'{path}' is not a directory");
-            stat_fields::set(&mut findings.skipped, path, reason);
+            stat_fields::set_field(&mut findings.skipped, path, reason);
             return Ok(());
         }
         let depth = match (self.recurse, self.depth) {
@@ -213,7 +218,7 @@ impl Find {
         let tree = Tree::walk(probe, path, self.follow, &depth).await?;
         for (relative, stat) in tree.sorted() {
             findings.examined += 1;
-            let whole = host_path::join(path, &relative);
+            let whole = host_path::join_path(path, &relative);
             if criteria.is_met(host_path::base_name(&relative), &stat)?
                 && self.has_content(probe, &whole, &stat, criteria).await?
             {
@@ -240,7 +245,7 @@ impl Find {
     }
 
     async fn describe(&self, probe: &Probe, path: &str, stat: &Stat) -> Result<Value, Error> {
-        let mut fields = stat_fields::of(path, stat);
+        let mut fields = stat_fields::stat_values(path, stat);
         if self.get_checksum && stat.kind == FileKind::File {
             let digest = match self.checksum_algorithm {
                 Algorithm::Md5 => Digest::Md5,
@@ -251,7 +256,7 @@ impl Find {
                 Algorithm::Sha512 => Digest::Sha512,
             };
             let checksum = probe.digest(path, digest).await?;
-            stat_fields::set(&mut fields, "checksum", checksum);
+            stat_fields::set_field(&mut fields, "checksum", checksum);
         }
         Ok(Value::from_pairs(fields))
     }
@@ -260,9 +265,9 @@ impl Find {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, value};
-    use crate::modules::Done;
+    use crate::modules::ModuleResult;
 
-    fn names(bench: &Bench, done: &Done) -> Vec<String> {
+    fn names(bench: &Bench, done: &ModuleResult) -> Vec<String> {
         let root = bench.host("");
         let files = done.outcome.values["files"].try_iter().unwrap();
         let path = |file: crate::value::Value| file.get_attr("path").unwrap().to_string();

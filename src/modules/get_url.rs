@@ -13,14 +13,14 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use self::checksum::Checksum;
-use self::fetched::{Answer, Fetched, Source};
-use super::file_attributes::{self, Wanted, is_empty};
-use super::file_write::{self, Content, Destination, Wish, Write};
+use self::fetched::{Answer, DownloadSource, Fetched};
+use super::file_attributes::{self, DesiredAttributes, is_empty};
+use super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_path};
 use crate::modules::web;
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,14 +48,14 @@ pub(super) struct GetUrl {
     mode: Option<String>,
 }
 
-pub(super) enum Change {
+pub(super) enum GetUrlChange {
     File { write: Box<Write>, fetched: Fetched },
     Attributes { path: String, attributes: Attributes },
 }
 
 /// A change, and what is known to be returned of it.
 pub(super) struct Planned {
-    change: Change,
+    change: GetUrlChange,
     outcome: Outcome,
 }
 
@@ -67,19 +67,23 @@ impl Module for GetUrl {
         collection: "ansible.builtin",
         summary: "Download a file to a host, through the host's network",
         arguments: &[
-            Argument::new("url", Kind::Str, "The address, http or https; with file the path of a file on the host")
-                .required(),
-            Argument::new("dest", Kind::Path, "The path on the host; in a directory the server names the file")
+            Argument::new(
+                "url",
+                ArgumentKind::Str,
+                "The address, http or https; with file the path of a file on the host",
+            )
+            .required(),
+            Argument::new("dest", ArgumentKind::Path, "The path on the host; in a directory the server names the file")
                 .required(),
             Argument::new(
                 "checksum",
-                Kind::Str,
+                ArgumentKind::Str,
                 "The expected checksum: algorithm:digest, or algorithm:address of a list of digests",
             )
             .default(""),
             Argument::new(
                 "force",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to download it even if it did not change since dest was written",
             )
             .default("false"),
@@ -87,19 +91,20 @@ impl Module for GetUrl {
             web::HEADERS,
             Argument::new(
                 "unredirected_headers",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Names of headers to send to the first server only, not after a redirect",
             )
             .default("[]"),
-            Argument::new("timeout", Kind::Int, "Timeout for the server's answers, in seconds").default("10"),
+            Argument::new("timeout", ArgumentKind::Int, "Timeout for the server's answers, in seconds").default("10"),
             web::VALIDATE_CERTS,
             web::CLIENT_CERT,
             web::CLIENT_KEY,
-            Argument::new("url_username", Kind::Str, "The user to log in as").alias(&["username"]),
+            Argument::new("url_username", ArgumentKind::Str, "The user to log in as").alias(&["username"]),
             web::URL_PASSWORD,
             web::FORCE_BASIC_AUTH,
             web::HTTP_AGENT,
-            Argument::new("decompress", Kind::Bool, "Whether to decompress a compressed response").default("true"),
+            Argument::new("decompress", ArgumentKind::Bool, "Whether to decompress a compressed response")
+                .default("true"),
             web::USE_PROXY,
             web::USE_NETRC,
             file_arguments::OWNER,
@@ -152,8 +157,9 @@ impl Module for GetUrl {
     type Change = Planned;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Planned>, Error> {
-        let url = Source::parse(&self.url).map_err(|why| Error::failed(format!("invalid URL: {why}")))?;
-        let dest = probe.expand(&self.dest).await?;
+        let url =
+            DownloadSource::parse_source(&self.url).map_err(|why| Error::failed(format!("invalid URL: {why}")))?;
+        let dest = probe.expand_on_host(&self.dest).await?;
         let checksum = match self.checksum.as_str() {
             "" => None,
             text => Some(self.wanted_checksum(probe, &url, text).await?),
@@ -178,7 +184,7 @@ impl Module for GetUrl {
             Answer::File(fetched) => fetched,
             Answer::Unchanged(words) => {
                 let outcome = outcome.message(words).with("status_code", 304);
-                let described = unchanged.map(|stat| file_attributes::describe(outcome.clone(), &stat));
+                let described = unchanged.map(|stat| file_attributes::add_attributes(outcome.clone(), &stat));
                 return Ok(Plan::Unchanged(described.unwrap_or(outcome)));
             }
             Answer::Refused { status, words } => {
@@ -188,22 +194,22 @@ impl Module for GetUrl {
             }
         };
         if let Some(checksum) = &checksum {
-            checksum.check(&url, fetched.digest(checksum.algorithm).await?)?;
+            checksum.check_checksum(&url, fetched.fetched_digest(checksum.algorithm).await?)?;
         }
-        let dest = if is_directory { host_path::join(&dest, &fetched.name) } else { dest };
+        let dest = if is_directory { host_path::join_path(&dest, &fetched.name) } else { dest };
         self.plan_file(probe, here, dest, fetched, outcome).await
     }
 
     async fn apply(&self, planned: Planned, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let mut outcome = planned.outcome;
         let path = match planned.change {
-            Change::Attributes { path, attributes } => {
+            GetUrlChange::Attributes { path, attributes } => {
                 remote.set_attributes(&path, &attributes, Links::Follow).await?;
                 path
             }
-            Change::File { write, fetched } => {
+            GetUrlChange::File { write, fetched } => {
                 let path = write.path.clone();
-                if let Some(backup) = write.apply(remote, here).await? {
+                if let Some(backup) = write.apply_write(remote, here).await? {
                     outcome = outcome.with("backup_file", backup);
                 }
                 drop(fetched);
@@ -211,7 +217,7 @@ impl Module for GetUrl {
             }
         };
         Ok(match remote.stat(&path, Links::Follow).await? {
-            Some(stat) => file_attributes::describe(outcome, &stat),
+            Some(stat) => file_attributes::add_attributes(outcome, &stat),
             None => outcome,
         })
     }
@@ -231,11 +237,11 @@ impl GetUrl {
         // Nothing came, so nothing was compared: both are null in Ansible's result, too.
         let outcome = outcome.with("checksum_src", Value::from(())).with("checksum_dest", Value::from(()));
         if is_empty(&lacking) {
-            return Ok(Plan::Unchanged(file_attributes::describe(outcome.message("file already exists"), stat)));
+            return Ok(Plan::Unchanged(file_attributes::add_attributes(outcome.message("file already exists"), stat)));
         }
-        let diff = file_attributes::diff(path, stat, &lacking).filter(|_| here.diff).into_iter().collect();
+        let diff = file_attributes::attributes_diff(path, stat, &lacking).filter(|_| here.diff).into_iter().collect();
         let outcome = outcome.message("file already exists but file attributes changed");
-        let change = Change::Attributes { path: path.to_owned(), attributes: lacking };
+        let change = GetUrlChange::Attributes { path: path.to_owned(), attributes: lacking };
         Ok(Plan::Change { diff, outcome: outcome.clone(), change: Planned { change, outcome } })
     }
 
@@ -249,10 +255,10 @@ impl GetUrl {
         outcome: Outcome,
     ) -> Result<Plan<Planned>, Error> {
         let wanted = self.wanted(probe).await?;
-        let nothing = Wanted::default();
+        let nothing = DesiredAttributes::default();
         let source = shown(&self.url);
-        let wish = || Wish {
-            content: Content::Local(fetched.path()),
+        let wish = || DesiredFile {
+            content: Content::Local(fetched.local_path()),
             wanted: &wanted,
             directories: &nothing,
             backup: self.backup,
@@ -260,13 +266,13 @@ impl GetUrl {
             secret: false,
             source: &source,
         };
-        let mut destination = Destination::find(probe, &dest, None, true).await?;
-        let mut found = file_write::compare(probe, here, &destination, wish()).await?;
+        let mut destination = Destination::find_destination(probe, &dest, None, true).await?;
+        let mut found = file_write::compare_file(probe, here, &destination, wish()).await?;
         let old = destination.there.as_ref().and_then(|(_, digest)| digest.clone());
         // A link that leads to the same content is left; with other content it is replaced, not what it leads to.
         if destination.path != dest && found.write.as_ref().is_some_and(|write| write.content.is_some()) {
-            destination = Destination::find(probe, &dest, None, false).await?;
-            found = file_write::compare(probe, here, &destination, wish()).await?;
+            destination = Destination::find_destination(probe, &dest, None, false).await?;
+            found = file_write::compare_file(probe, here, &destination, wish()).await?;
             if let Some(write) = &mut found.write {
                 write.back_up = self.backup && old.is_some();
             }
@@ -280,30 +286,30 @@ impl GetUrl {
             .message(fetched.words.as_str());
         Ok(match (found.write, &destination.there) {
             (Some(write), _) => {
-                let change = Change::File { write: Box::new(write), fetched };
+                let change = GetUrlChange::File { write: Box::new(write), fetched };
                 Plan::Change { diff: found.diff, outcome: outcome.clone(), change: Planned { change, outcome } }
             }
-            (None, Some((stat, _))) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, Some((stat, _))) => Plan::Unchanged(file_attributes::add_attributes(outcome, stat)),
             (None, None) => Plan::Unchanged(outcome),
         })
     }
 
-    async fn wanted(&self, probe: &Probe) -> Result<Wanted, Error> {
-        Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await
+    async fn wanted(&self, probe: &Probe) -> Result<DesiredAttributes, Error> {
+        DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await
     }
 
     /// The digest that the task asks for, from a list on a server if it says so.
-    async fn wanted_checksum(&self, probe: &Probe, url: &Source, text: &str) -> Result<Checksum, Error> {
-        let (algorithm, digest) = checksum::split(text)?;
+    async fn wanted_checksum(&self, probe: &Probe, url: &DownloadSource, text: &str) -> Result<Checksum, Error> {
+        let (algorithm, digest) = checksum::split_checksum(text)?;
         if !digest.contains("://") {
-            return Checksum::parse(algorithm, digest);
+            return Checksum::parse_checksum(algorithm, digest);
         }
         let of_no_use = |why| Error::failed(format!("invalid URL of the checksum: {why}"));
-        let list = Source::parse(digest).map_err(of_no_use)?;
+        let list = DownloadSource::parse_source(digest).map_err(of_no_use)?;
         let text = self.fetch_text(probe, list.clone()).await?;
-        let name = fetched::file_name(url.path());
-        match checksum::find(&text, &name) {
-            Some(digest) => Checksum::parse(algorithm, digest),
+        let name = fetched::file_name(url.source_path());
+        match checksum::find_digest(&text, &name) {
+            Some(digest) => Checksum::parse_checksum(algorithm, digest),
             None => Err(Error::failed(format!("unable to find a checksum for file {name:?} in {list}"))),
         }
     }
@@ -311,7 +317,7 @@ impl GetUrl {
 
 /// An address without a password in it.
 fn shown(url: &str) -> String {
-    Source::parse(url).map(|url| url.to_string()).unwrap_or_default()
+    DownloadSource::parse_source(url).map(|url| url.to_string()).unwrap_or_default()
 }
 
 /// The algorithm of a name.

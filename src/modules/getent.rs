@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{Controller, Effect, Error, Inspect, Outcome};
 use crate::remote::{Command, Probe};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 const NOT_FOUND: &str = "One or more supplied key could not be found in the database.";
@@ -30,15 +30,15 @@ impl Inspect for Getent {
         collection: "ansible.builtin",
         summary: "Query the host's databases of users, groups, hosts and so on",
         arguments: &[
-            Argument::new("database", Kind::Str, "passwd, group, hosts and so on").required(),
-            Argument::new("key", Kind::Str, "The entry to look up (default: all)"),
+            Argument::new("database", ArgumentKind::Str, "passwd, group, hosts and so on").required(),
+            Argument::new("key", ArgumentKind::Str, "The entry to look up (default: all)"),
             Argument::new(
                 "split",
-                Kind::Str,
+                ArgumentKind::Str,
                 "The separator between fields; a colon for passwd, group, shadow, gshadow",
             ),
-            Argument::new("service", Kind::Str, "Query only this source"),
-            Argument::new("fail_key", Kind::Bool, "Whether to fail if the key does not exist").default("true"),
+            Argument::new("service", ArgumentKind::Str, "Query only this source"),
+            Argument::new("fail_key", ArgumentKind::Bool, "Whether to fail if the key does not exist").default("true"),
         ],
         free_form: None,
         example: "\

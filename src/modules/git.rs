@@ -9,12 +9,12 @@ mod tool;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use self::look::{Local, Meaning};
-use self::tool::{Ssh, Tool};
+use self::look::{Local, RevisionKind};
+use self::tool::{GitCommand, Ssh};
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,17 +50,17 @@ pub(super) struct Git {
 pub(super) enum Operation {
     /// `clone: false`: only what the repository has was asked.
     Tell,
-    Clone(Meaning),
+    Clone(RevisionKind),
     Update {
         local: Local,
-        meaning: Meaning,
+        meaning: RevisionKind,
     },
     /// The archive alone, of what is there.
     Archive,
 }
 
-pub(super) struct Change {
-    tool: Tool,
+pub(super) struct GitChange {
+    tool: GitCommand,
     repo: String,
     dest: String,
     deed: Operation,
@@ -77,46 +77,56 @@ impl Module for Git {
         collection: "ansible.builtin",
         summary: "Clone or update a git repository on a host",
         arguments: &[
-            Argument::new("repo", Kind::Str, "The address of the repository, as seen from the host")
+            Argument::new("repo", ArgumentKind::Str, "The address of the repository, as seen from the host")
                 .required()
                 .alias(&["name"]),
-            Argument::new("dest", Kind::Path, "The directory on the host; not needed with clone: false"),
-            Argument::new("version", Kind::Str, "A branch, a tag, a commit, or HEAD").default("HEAD"),
-            Argument::new("remote", Kind::Str, "The name of the remote in the clone").default("origin"),
+            Argument::new("dest", ArgumentKind::Path, "The directory on the host; not needed with clone: false"),
+            Argument::new("version", ArgumentKind::Str, "A branch, a tag, a commit, or HEAD").default("HEAD"),
+            Argument::new("remote", ArgumentKind::Str, "The name of the remote in the clone").default("origin"),
             Argument::new(
                 "refspec",
-                Kind::Str,
+                ArgumentKind::Str,
                 "An additional refspec to fetch, for versions that no branch or tag has",
             ),
-            Argument::new("reference", Kind::Str, "A repository on the host to take objects from"),
-            Argument::new("force", Kind::Bool, "Whether to discard changes of tracked files").default("false"),
-            Argument::new("depth", Kind::Int, "How many commits of history to fetch"),
-            Argument::new("clone", Kind::Bool, "Whether to clone if the directory does not exist").default("true"),
-            Argument::new("update", Kind::Bool, "Whether to fetch into an existing clone").default("true"),
-            Argument::new("verify_commit", Kind::Bool, "Whether the version must have a valid signature")
+            Argument::new("reference", ArgumentKind::Str, "A repository on the host to take objects from"),
+            Argument::new("force", ArgumentKind::Bool, "Whether to discard changes of tracked files").default("false"),
+            Argument::new("depth", ArgumentKind::Int, "How many commits of history to fetch"),
+            Argument::new("clone", ArgumentKind::Bool, "Whether to clone if the directory does not exist")
+                .default("true"),
+            Argument::new("update", ArgumentKind::Bool, "Whether to fetch into an existing clone").default("true"),
+            Argument::new("verify_commit", ArgumentKind::Bool, "Whether the version must have a valid signature")
                 .default("false"),
             Argument::new(
                 "gpg_allowlist",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Fingerprints of keys, one of which must have signed",
             )
             .default("[]")
             .alias(&["gpg_whitelist"]),
-            Argument::new("accept_hostkey", Kind::Bool, "Whether ssh accepts any host key").default("false"),
-            Argument::new("accept_newhostkey", Kind::Bool, "Whether ssh accepts the key of an unknown server")
+            Argument::new("accept_hostkey", ArgumentKind::Bool, "Whether ssh accepts any host key").default("false"),
+            Argument::new("accept_newhostkey", ArgumentKind::Bool, "Whether ssh accepts the key of an unknown server")
                 .default("false"),
-            Argument::new("key_file", Kind::Path, "A private key on the host for ssh"),
-            Argument::new("ssh_opts", Kind::Str, "More options for ssh"),
-            Argument::new("executable", Kind::Path, "The git program"),
-            Argument::new("bare", Kind::Bool, "Whether to clone without a working tree").default("false"),
-            Argument::new("recursive", Kind::Bool, "Whether to clone submodules, too").default("true"),
-            Argument::new("single_branch", Kind::Bool, "Whether to clone only the version's branch").default("false"),
-            Argument::new("track_submodules", Kind::Bool, "Whether submodules follow their own branches")
+            Argument::new("key_file", ArgumentKind::Path, "A private key on the host for ssh"),
+            Argument::new("ssh_opts", ArgumentKind::Str, "More options for ssh"),
+            Argument::new("executable", ArgumentKind::Path, "The git program"),
+            Argument::new("bare", ArgumentKind::Bool, "Whether to clone without a working tree").default("false"),
+            Argument::new("recursive", ArgumentKind::Bool, "Whether to clone submodules, too").default("true"),
+            Argument::new("single_branch", ArgumentKind::Bool, "Whether to clone only the version's branch")
                 .default("false"),
-            Argument::new("umask", Kind::Str, "The umask for written files, octal and quoted"),
-            Argument::new("archive", Kind::Path, "An archive to create from the version: .zip, .tar.gz, .tar or .tgz"),
-            Argument::new("archive_prefix", Kind::Str, "The prefix of each path in the archive"),
-            Argument::new("separate_git_dir", Kind::Path, "The path of the repository, apart from the working tree"),
+            Argument::new("track_submodules", ArgumentKind::Bool, "Whether submodules follow their own branches")
+                .default("false"),
+            Argument::new("umask", ArgumentKind::Str, "The umask for written files, octal and quoted"),
+            Argument::new(
+                "archive",
+                ArgumentKind::Path,
+                "An archive to create from the version: .zip, .tar.gz, .tar or .tgz",
+            ),
+            Argument::new("archive_prefix", ArgumentKind::Str, "The prefix of each path in the archive"),
+            Argument::new(
+                "separate_git_dir",
+                ArgumentKind::Path,
+                "The path of the repository, apart from the working tree",
+            ),
         ],
         free_form: None,
         example: r#"
@@ -145,25 +155,25 @@ impl Module for Git {
             Return::new("git_dir_now", "The new path of the repository, if it was moved"),
         ],
     };
-    type Change = Change;
+    type Change = GitChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<GitChange>, Error> {
         self.check_arguments()?;
         let tool = self.tool(probe).await?;
-        let expanded = probe.expand(&self.repo).await?;
+        let expanded = probe.expand_on_host(&self.repo).await?;
         let repo = if expanded.starts_with('/') { format!("file://{expanded}") } else { self.repo.clone() };
         if let Some(server) = tool::server_of(&repo) {
             probe.may_reach(server)?;
         }
         let dest = match &self.dest {
-            Some(dest) => probe.expand(dest).await?.trim_end_matches('/').to_owned(),
+            Some(dest) => probe.expand_on_host(dest).await?.trim_end_matches('/').to_owned(),
             None => String::new(),
         };
         let git_dir = if dest.is_empty() { None } else { look::git_dir(probe, &dest, self.bare).await? };
         let Some(git_dir) = git_dir else {
-            return self.plan_new(probe, here, Change::new(tool, repo, dest)).await;
+            return self.plan_new(probe, here, GitChange::new(tool, repo, dest)).await;
         };
-        let mut change = Change::new(tool, repo, dest);
+        let mut change = GitChange::new(tool, repo, dest);
         if let Some(to) = self.separate_git_dir.as_ref().filter(|to| **to != git_dir) {
             change.outcome = change.outcome.with("git_dir_before", git_dir.as_str()).with("git_dir_now", to.as_str());
             change.relocate = Some(git_dir);
@@ -174,8 +184,8 @@ impl Module for Git {
         }
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let Change { tool, repo, dest, deed, relocate, mut outcome } = change;
+    async fn apply(&self, change: GitChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let GitChange { tool, repo, dest, deed, relocate, mut outcome } = change;
         if let (Some(_), Some(to)) = (&relocate, &self.separate_git_dir) {
             self.relocate(remote, &tool, &dest, to).await?;
         }
@@ -191,10 +201,10 @@ impl Module for Git {
             }
             Operation::Update { local, meaning } => {
                 if local.modified {
-                    tool.run(remote, Some(&dest), &["reset", "--hard", "HEAD", "--"]).await?;
+                    tool.run_git(remote, Some(&dest), &["reset", "--hard", "HEAD", "--"]).await?;
                 }
                 if local.url != repo {
-                    tool.run(remote, Some(&dest), &["remote", "set-url", "--", &self.remote, &repo]).await?;
+                    tool.run_git(remote, Some(&dest), &["remote", "set-url", "--", &self.remote, &repo]).await?;
                 }
                 self.fetch(remote, &tool, &dest, &meaning).await?;
                 meaning
@@ -208,24 +218,24 @@ impl Module for Git {
             }
         }
         self.make_archive(remote, &tool, &dest, &self.version).await?;
-        let after = tool.word(remote, &dest, &["rev-parse", "-q", "--verify", "HEAD"]).await?;
+        let after = tool.git_word(remote, &dest, &["rev-parse", "-q", "--verify", "HEAD"]).await?;
         Ok(outcome.with("after", after.map_or(Value::from(()), Value::from)))
     }
 }
 
-impl Change {
-    fn new(tool: Tool, repo: String, dest: String) -> Change {
+impl GitChange {
+    fn new(tool: GitCommand, repo: String, dest: String) -> GitChange {
         let outcome = Outcome::default().with("before", ()).with("remote_url_changed", false);
-        Change { tool, repo, dest, deed: Operation::Tell, relocate: None, outcome }
+        GitChange { tool, repo, dest, deed: Operation::Tell, relocate: None, outcome }
     }
 
-    fn with(mut self, deed: Operation, before: Option<&str>, after: &str) -> Change {
+    fn with(mut self, deed: Operation, before: Option<&str>, after: &str) -> GitChange {
         self.deed = deed;
         self.outcome = self.outcome.with("before", before.map_or(Value::from(()), Value::from)).with("after", after);
         self
     }
 
-    fn plan(self, diff: Vec<Diff>) -> Plan<Change> {
+    fn plan(self, diff: Vec<Diff>) -> Plan<GitChange> {
         Plan::Change { diff, outcome: self.outcome.clone(), change: self }
     }
 }
@@ -257,9 +267,9 @@ impl Git {
         Ok(())
     }
 
-    async fn tool(&self, probe: &Probe) -> Result<Tool, Error> {
+    async fn tool(&self, probe: &Probe) -> Result<GitCommand, Error> {
         let program = match &self.executable {
-            Some(path) => Some(probe.expand(path).await?),
+            Some(path) => Some(probe.expand_on_host(path).await?),
             None => probe.which("git").await?,
         };
         let program = program.ok_or_else(|| Error::Failed {
@@ -272,17 +282,22 @@ impl Git {
             accept_any: self.accept_hostkey,
             accept_new: self.accept_newhostkey,
         };
-        Ok(Tool::new(program, &ssh, self.umask.as_deref(), &self.repo))
+        Ok(GitCommand::new(program, &ssh, self.umask.as_deref(), &self.repo))
     }
 
     /// Nothing is there.
-    async fn plan_new(&self, probe: &Probe, here: &Controller<'_>, change: Change) -> Result<Plan<Change>, Error> {
+    async fn plan_new(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        change: GitChange,
+    ) -> Result<Plan<GitChange>, Error> {
         let meaning = self.meaning(probe, &change.tool, &change.repo, None).await?;
         let after = meaning.commit().to_owned();
         if !self.clone {
             return Ok(change.with(Operation::Tell, None, &after).plan(Vec::new()));
         }
-        if probe.list(&change.dest).await?.is_some_and(|names| !names.is_empty()) {
+        if probe.list_directory(&change.dest).await?.is_some_and(|names| !names.is_empty()) {
             return Err(Error::failed(format!(
                 "cannot clone to {}: the directory is not empty and not a git repository",
                 change.dest
@@ -293,8 +308,8 @@ impl Git {
     }
 
     /// A clone that is not to be updated.
-    async fn plan_as_it_is(&self, probe: &Probe, change: Change) -> Result<Plan<Change>, Error> {
-        let head = change.tool.read(probe, Some(&change.dest), &["rev-parse", "--verify", "HEAD"]).await?;
+    async fn plan_as_it_is(&self, probe: &Probe, change: GitChange) -> Result<Plan<GitChange>, Error> {
+        let head = change.tool.git_output(probe, Some(&change.dest), &["rev-parse", "--verify", "HEAD"]).await?;
         let archive = self.archive_differs(probe, &change.tool, &change.dest, &self.version).await?;
         let relocates = change.relocate.is_some();
         let deed = if archive { Operation::Archive } else { Operation::Tell };
@@ -307,8 +322,8 @@ impl Git {
         &self,
         probe: &Probe,
         here: &Controller<'_>,
-        mut change: Change,
-    ) -> Result<Plan<Change>, Error> {
+        mut change: GitChange,
+    ) -> Result<Plan<GitChange>, Error> {
         let local = self.local(probe, &change.tool, &change.dest).await?;
         if local.modified && !self.force {
             let message = format!("Local modifications exist in the destination: {} (force=no).", change.dest);
@@ -319,7 +334,7 @@ impl Git {
         let url_changed = local.url != change.repo;
         let is_there = local.head.as_deref() == Some(meaning.commit());
         let on_branch = match &meaning {
-            Meaning::Branch { name, .. } => local.branch.as_ref() == Some(name),
+            RevisionKind::Branch { name, .. } => local.branch.as_ref() == Some(name),
             _ => true,
         };
         let settled = is_there && (on_branch || self.bare) && !local.modified && !url_changed;

@@ -3,17 +3,17 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::accounts::{self, Tools};
+use super::accounts::{self, AccountTools};
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Group {
+pub(super) struct GroupModule {
     name: String,
     gid: Option<u32>,
-    state: State,
+    state: GroupState,
     system: bool,
     non_unique: bool,
     force: bool,
@@ -21,29 +21,33 @@ pub(super) struct Group {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum GroupState {
     Present,
     Absent,
 }
 
 #[async_trait]
-impl Module for Group {
+impl Module for GroupModule {
     const CHANGES: Changes = Changes::Accounts;
     const DOC: Doc = Doc {
         name: "group",
         collection: "ansible.builtin",
         summary: "Add, change and remove groups of the host",
         arguments: &[
-            Argument::new("name", Kind::Str, "The group").required(),
-            Argument::new("gid", Kind::Int, "Its number"),
-            Argument::new("state", Kind::Str, "Whether it should exist")
+            Argument::new("name", ArgumentKind::Str, "The group").required(),
+            Argument::new("gid", ArgumentKind::Int, "Its number"),
+            Argument::new("state", ArgumentKind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("system", Kind::Bool, "Whether a new group gets a system group id").default("false"),
-            Argument::new("non_unique", Kind::Bool, "Whether the id may be that of another group, too")
+            Argument::new("system", ArgumentKind::Bool, "Whether a new group gets a system group id").default("false"),
+            Argument::new("non_unique", ArgumentKind::Bool, "Whether the id may be that of another group, too")
                 .default("false"),
-            Argument::new("force", Kind::Bool, "Whether to remove it even if it is the primary group of a user")
-                .default("false"),
+            Argument::new(
+                "force",
+                ArgumentKind::Bool,
+                "Whether to remove it even if it is the primary group of a user",
+            )
+            .default("false"),
         ],
         free_form: None,
         example: "\
@@ -63,13 +67,15 @@ impl Module for Group {
 
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Vec<String>>, Error> {
         accounts::check_name(&self.name, "group")?;
-        let accounts = accounts::look(probe, &self.name).await?;
+        let accounts = accounts::read_accounts(probe, &self.name).await?;
         let found = accounts.groups.iter().find(|group| group.name == self.name);
         let outcome = self.outcome(found.map(|group| group.gid));
         let change = |argv| Plan::Change { diff: Vec::new(), outcome: outcome.clone(), change: argv };
         Ok(match (self.state, found) {
-            (State::Absent, None) => Plan::Unchanged(outcome),
-            (State::Present, Some(group)) if self.gid.is_none_or(|gid| gid == group.gid) => Plan::Unchanged(outcome),
+            (GroupState::Absent, None) => Plan::Unchanged(outcome),
+            (GroupState::Present, Some(group)) if self.gid.is_none_or(|gid| gid == group.gid) => {
+                Plan::Unchanged(outcome)
+            }
             (state, _) => {
                 let tools = accounts.tools.ok_or_else(accounts::no_tools)?;
                 change(self.command(state, found.is_some(), tools)?)
@@ -78,42 +84,42 @@ impl Module for Group {
     }
 
     async fn apply(&self, change: Vec<String>, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        accounts::run(remote, &change).await?;
-        let accounts = accounts::look(remote, &self.name).await?;
+        accounts::run_account_tool(remote, &change).await?;
+        let accounts = accounts::read_accounts(remote, &self.name).await?;
         Ok(self.outcome(accounts.groups.iter().find(|group| group.name == self.name).map(|group| group.gid)))
     }
 }
 
-impl Group {
+impl GroupModule {
     fn outcome(&self, gid: Option<u32>) -> Outcome {
-        let state = if self.state == State::Present { "present" } else { "absent" };
+        let state = if self.state == GroupState::Present { "present" } else { "absent" };
         let outcome =
             Outcome::default().with("name", self.name.as_str()).with("state", state).with("system", self.system);
-        match gid.or(self.gid).filter(|_| self.state == State::Present) {
+        match gid.or(self.gid).filter(|_| self.state == GroupState::Present) {
             Some(gid) => outcome.with("gid", gid),
             None => outcome,
         }
     }
 
-    fn command(&self, state: State, exists: bool, tools: Tools) -> Result<Vec<String>, Error> {
+    fn command(&self, state: GroupState, exists: bool, tools: AccountTools) -> Result<Vec<String>, Error> {
         let gid = self.gid.map(|gid| ["-g".to_owned(), gid.to_string()]).into_iter().flatten();
         let mut argv: Vec<String> = Vec::new();
         match (state, exists, tools) {
-            (State::Absent, _, Tools::Shadow) => {
+            (GroupState::Absent, _, AccountTools::Shadow) => {
                 argv.push("groupdel".to_owned());
                 argv.extend(self.force.then(|| "-f".to_owned()));
             }
-            (State::Absent, _, Tools::Busybox) => argv.push("delgroup".to_owned()),
-            (State::Present, true, Tools::Busybox) => {
+            (GroupState::Absent, _, AccountTools::Busybox) => argv.push("delgroup".to_owned()),
+            (GroupState::Present, true, AccountTools::Busybox) => {
                 return Err(Error::failed(format!("the host has no groupmod to change the group {}", self.name)));
             }
-            (State::Present, exists, Tools::Shadow) => {
+            (GroupState::Present, exists, AccountTools::Shadow) => {
                 argv.push(if exists { "groupmod" } else { "groupadd" }.to_owned());
                 argv.extend((self.system && !exists).then(|| "-r".to_owned()));
                 argv.extend(gid);
                 argv.extend(self.non_unique.then(|| "-o".to_owned()));
             }
-            (State::Present, false, Tools::Busybox) => {
+            (GroupState::Present, false, AccountTools::Busybox) => {
                 argv.push("addgroup".to_owned());
                 argv.extend(self.system.then(|| "-S".to_owned()));
                 argv.extend(gid);
@@ -128,18 +134,19 @@ impl Group {
 mod tests {
     use super::*;
 
-    fn words(state: State, exists: bool, tools: Tools) -> String {
-        let group = Group { name: "etcd".into(), gid: Some(900), state, system: true, non_unique: false, force: false };
+    fn words(state: GroupState, exists: bool, tools: AccountTools) -> String {
+        let group =
+            GroupModule { name: "etcd".into(), gid: Some(900), state, system: true, non_unique: false, force: false };
         group.command(state, exists, tools).map_or_else(|error| error.to_string(), |argv| argv.join(" "))
     }
 
     #[test]
     fn each_kind_of_tools_is_told_in_its_own_words() {
-        assert_eq!(words(State::Present, false, Tools::Shadow), "groupadd -r -g 900 etcd");
-        assert_eq!(words(State::Present, true, Tools::Shadow), "groupmod -g 900 etcd");
-        assert_eq!(words(State::Absent, true, Tools::Shadow), "groupdel etcd");
-        assert_eq!(words(State::Present, false, Tools::Busybox), "addgroup -S -g 900 etcd");
-        assert_eq!(words(State::Absent, true, Tools::Busybox), "delgroup etcd");
-        assert!(words(State::Present, true, Tools::Busybox).contains("no groupmod"));
+        assert_eq!(words(GroupState::Present, false, AccountTools::Shadow), "groupadd -r -g 900 etcd");
+        assert_eq!(words(GroupState::Present, true, AccountTools::Shadow), "groupmod -g 900 etcd");
+        assert_eq!(words(GroupState::Absent, true, AccountTools::Shadow), "groupdel etcd");
+        assert_eq!(words(GroupState::Present, false, AccountTools::Busybox), "addgroup -S -g 900 etcd");
+        assert_eq!(words(GroupState::Absent, true, AccountTools::Busybox), "delgroup etcd");
+        assert!(words(GroupState::Present, true, AccountTools::Busybox).contains("no groupmod"));
     }
 }

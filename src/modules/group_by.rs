@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Done, Effect, Error, Local, Outcome};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use super::{Controller, Effect, Error, Local, ModuleResult, Outcome};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,8 +20,8 @@ impl Local for GroupBy {
         collection: "ansible.builtin",
         summary: "Put the host into a group whose name depends on its facts",
         arguments: &[
-            Argument::new("key", Kind::Str, "The group's name; spaces become dashes").required(),
-            Argument::new("parents", Kind::List(&Kind::Str), "The parent groups").default("all"),
+            Argument::new("key", ArgumentKind::Str, "The group's name; spaces become dashes").required(),
+            Argument::new("parents", ArgumentKind::List(&ArgumentKind::Str), "The parent groups").default("all"),
         ],
         free_form: Some("key"),
         example: "\
@@ -35,7 +35,7 @@ impl Local for GroupBy {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         let group = self.key.replace(' ', "-");
         let parents: Vec<String> = self.parents.iter().map(|name| name.replace(' ', "-")).collect();
         let groups = [&group].into_iter().chain(&parents);
@@ -44,7 +44,7 @@ impl Local for GroupBy {
             .with("add_group", group.as_str())
             .with("parent_groups", parents.clone())
             .effect(Effect::GroupBy { group, parents });
-        Ok(Done { changed, diff: Vec::new(), outcome })
+        Ok(ModuleResult { changed, diff: Vec::new(), outcome })
     }
 }
 

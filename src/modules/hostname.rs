@@ -6,20 +6,20 @@ use serde::Deserialize;
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Hostname {
     name: String,
     #[serde(rename = "use")]
-    way: Option<Way>,
+    way: Option<HostnameMethod>,
 }
 
 /// How a name is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Way {
+enum HostnameMethod {
     Alpine,
     Debian,
     Sles,
@@ -27,7 +27,7 @@ enum Way {
 }
 
 /// What is to be set.
-pub(super) struct Change {
+pub(super) struct HostnameChange {
     running: bool,
     permanent: bool,
     systemd: bool,
@@ -41,10 +41,10 @@ impl Module for Hostname {
         collection: "ansible.builtin",
         summary: "Set the host's name, now and after a reboot",
         arguments: &[
-            Argument::new("name", Kind::Str, "The name").required(),
+            Argument::new("name", ArgumentKind::Str, "The name").required(),
             Argument::new(
                 "use",
-                Kind::Str,
+                ArgumentKind::Str,
                 "How to store it (default: hostnamectl if systemd runs, else /etc/hostname)",
             )
             .choices(&["alpine", "debian", "sles", "systemd"]),
@@ -57,9 +57,9 @@ impl Module for Hostname {
 ",
         returns: &[Return::new("name", "The name"), Return::new("ansible_facts", "The facts that depend on it")],
     };
-    type Change = Change;
+    type Change = HostnameChange;
 
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<HostnameChange>, Error> {
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(good) || self.name.starts_with('-') {
             return Err(Error::failed(format!("{:?} is not a valid host name", self.name)));
@@ -73,12 +73,12 @@ impl Module for Hostname {
         let text = String::from_utf8_lossy(&output.stdout);
         let mut lines = text.lines().map(str::trim);
         let (running, permanent) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-        let change = Change {
+        let change = HostnameChange {
             running: running != self.name,
             permanent: permanent != self.name,
             systemd: match self.way {
                 None => lines.next().is_some_and(|path| !path.is_empty()),
-                Some(way) => way == Way::Systemd,
+                Some(way) => way == HostnameMethod::Systemd,
             },
         };
         if !change.running && !change.permanent {
@@ -94,7 +94,7 @@ impl Module for Hostname {
         Ok(Plan::Change { diff: vec![diff], outcome: self.outcome(), change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: HostnameChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         if change.systemd {
             self.run(remote, &["hostnamectl", "set-hostname", "--", &self.name]).await?;
             return Ok(self.outcome());
@@ -111,7 +111,7 @@ impl Module for Hostname {
 
 impl Hostname {
     fn file(&self) -> &'static str {
-        if self.way == Some(Way::Sles) { "/etc/HOSTNAME" } else { "/etc/hostname" }
+        if self.way == Some(HostnameMethod::Sles) { "/etc/HOSTNAME" } else { "/etc/hostname" }
     }
 
     async fn run(&self, remote: &Remote, argv: &[&str]) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::{Controller, Done, Effect, Error, Local, Outcome};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use super::{Controller, Effect, Error, Local, ModuleResult, Outcome};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::merged;
 use crate::value::{Value, Vars, yaml};
 
@@ -34,18 +34,31 @@ impl Local for IncludeVars {
         collection: "ansible.builtin",
         summary: "Read variables from YAML files on the controller",
         arguments: &[
-            Argument::new("file", Kind::Str, "A file, searched in vars/ first").alias(&["free_form"]),
-            Argument::new("dir", Kind::Str, "A directory; its files are read in the order of their names"),
-            Argument::new("name", Kind::Str, "A variable for the result, as a mapping"),
-            Argument::new("depth", Kind::Int, "How many directory levels to read; 0: all").default("0"),
-            Argument::new("files_matching", Kind::Str, "Read only files whose names match this regular expression"),
-            Argument::new("ignore_files", Kind::List(&Kind::Str), "Regular expressions; skip names whose end matches"),
-            Argument::new("extensions", Kind::List(&Kind::Str), "File extensions to read").default("json,yaml,yml"),
-            Argument::new("ignore_unknown_extensions", Kind::Bool, "Whether to skip other files instead of failing")
-                .default("false"),
+            Argument::new("file", ArgumentKind::Str, "A file, searched in vars/ first").alias(&["free_form"]),
+            Argument::new("dir", ArgumentKind::Str, "A directory; its files are read in the order of their names"),
+            Argument::new("name", ArgumentKind::Str, "A variable for the result, as a mapping"),
+            Argument::new("depth", ArgumentKind::Int, "How many directory levels to read; 0: all").default("0"),
+            Argument::new(
+                "files_matching",
+                ArgumentKind::Str,
+                "Read only files whose names match this regular expression",
+            ),
+            Argument::new(
+                "ignore_files",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Regular expressions; skip names whose end matches",
+            ),
+            Argument::new("extensions", ArgumentKind::List(&ArgumentKind::Str), "File extensions to read")
+                .default("json,yaml,yml"),
+            Argument::new(
+                "ignore_unknown_extensions",
+                ArgumentKind::Bool,
+                "Whether to skip other files instead of failing",
+            )
+            .default("false"),
             Argument::new(
                 "hash_behaviour",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Whether mappings replace those of the same name, or are merged",
             )
             .choices(&["replace", "merge"]),
@@ -63,11 +76,11 @@ impl Local for IncludeVars {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         let files = match (&self.file, &self.dir) {
             (Some(_), Some(_)) => return Err(Error::failed("only file or dir can be given, not both")),
             (None, None) => return Err(Error::failed("file or dir is needed")),
-            (Some(file), None) => vec![here.find("vars", file)?],
+            (Some(file), None) => vec![here.find_file("vars", file)?],
             (None, Some(dir)) => self.files_of(&directory(here, dir)?)?,
         };
         let mut vars = Vars::new();
@@ -96,7 +109,7 @@ impl Local for IncludeVars {
                 own: vars.into_iter().filter(|(name, _)| !foreign.contains_key(name)).collect(),
                 merged: foreign,
             });
-        Ok(Done::unchanged(outcome))
+        Ok(ModuleResult::unchanged(outcome))
     }
 }
 
@@ -138,7 +151,7 @@ impl IncludeVars {
 }
 
 fn directory(here: &Controller<'_>, dir: &str) -> Result<PathBuf, Error> {
-    let path = here.find("vars", dir)?;
+    let path = here.find_file("vars", dir)?;
     match path.is_dir() {
         true => Ok(path),
         false => Err(Error::failed(format!("{} is not a directory", path.display()))),
@@ -159,7 +172,7 @@ fn expression(text: &str) -> Result<Regex, Error> {
 
 fn read(path: &Path, here: &Controller<'_>) -> Result<Vars, Error> {
     let (keyring, duplicates) = (&here.scope.keyring, &here.scope.duplicates);
-    let vars = yaml::load(path, keyring, duplicates)
+    let vars = yaml::load_yaml(path, keyring, duplicates)
         .and_then(|node| node.map_or_else(|| Ok(Vars::new()), |n| n.to_vars(keyring)));
     vars.map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })
 }

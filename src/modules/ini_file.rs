@@ -5,14 +5,14 @@ mod edit;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::Write;
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
-use edit::{Condition, DesiredOption, Style};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
+use edit::{Condition, DesiredOption, IniStyle};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,13 +47,13 @@ enum State {
 /// An item of `section_has_values`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Has {
+struct SectionValue {
     option: String,
     value: Option<Value>,
     values: Option<Vec<Value>>,
 }
 
-pub(super) struct Change {
+pub(super) struct IniFileChange {
     write: Write,
     outcome: Outcome,
 }
@@ -66,35 +66,46 @@ impl Module for IniFile {
         collection: "community.general",
         summary: "Add, change or remove an option or section of an INI file",
         arguments: &[
-            Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest"]),
-            Argument::new("section", Kind::Str, "The section (default: the part before the first section)"),
+            Argument::new("path", ArgumentKind::Path, "The file on the host").required().alias(&["dest"]),
+            Argument::new("section", ArgumentKind::Str, "The section (default: the part before the first section)"),
             Argument::new(
                 "section_has_values",
-                Kind::List(&Kind::Any),
+                ArgumentKind::List(&ArgumentKind::Any),
                 "Which of several sections of that name: the one with these, each with option and value or values",
             )
             .default("[]"),
-            Argument::new("option", Kind::Str, "The option; without it, state absent removes the whole section"),
-            Argument::new("value", Kind::Str, "Its value"),
-            Argument::new("values", Kind::List(&Kind::Str), "Its values, instead of value: a line for each"),
-            Argument::new("state", Kind::Str, "Whether it should exist")
+            Argument::new(
+                "option",
+                ArgumentKind::Str,
+                "The option; without it, state absent removes the whole section",
+            ),
+            Argument::new("value", ArgumentKind::Str, "Its value"),
+            Argument::new(
+                "values",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Its values, instead of value: a line for each",
+            ),
+            Argument::new("state", ArgumentKind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("exclusive", Kind::Bool, "Whether to remove other values of the option").default("true"),
+            Argument::new("exclusive", ArgumentKind::Bool, "Whether to remove other values of the option")
+                .default("true"),
             file_arguments::BACKUP,
-            Argument::new("no_extra_spaces", Kind::Bool, "Whether to write = without spaces around it")
+            Argument::new("no_extra_spaces", ArgumentKind::Bool, "Whether to write = without spaces around it")
                 .default("false"),
-            Argument::new("ignore_spaces", Kind::Bool, "Whether to keep a line that differs only in spaces")
+            Argument::new("ignore_spaces", ArgumentKind::Bool, "Whether to keep a line that differs only in spaces")
                 .default("false"),
-            Argument::new("create", Kind::Bool, "Whether to create the file if it is missing").default("true"),
-            Argument::new("allow_no_value", Kind::Bool, "Whether the option may have no value").default("false"),
+            Argument::new("create", ArgumentKind::Bool, "Whether to create the file if it is missing").default("true"),
+            Argument::new("allow_no_value", ArgumentKind::Bool, "Whether the option may have no value")
+                .default("false"),
             Argument::new(
                 "modify_inactive_option",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to replace a commented-out line with the option, too",
             )
             .default("true"),
-            Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at path").default("false"),
+            Argument::new("follow", ArgumentKind::Bool, "Whether to write through a symbolic link at path")
+                .default("false"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
@@ -134,9 +145,9 @@ impl Module for IniFile {
             file_arguments::returns::SIZE,
         ],
     };
-    type Change = Change;
+    type Change = IniFileChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<IniFileChange>, Error> {
         self.check()?;
         let target = Target::at(probe, &self.path, self.follow).await?;
         target.must_exist_or_be_made(self.create)?;
@@ -148,7 +159,7 @@ impl Module for IniFile {
             values: self.value.iter().chain(self.values.iter().flatten()).map(|value| adapt(value)).collect(),
             present: self.state == State::Present,
             exclusive: self.exclusive,
-            style: Style {
+            style: IniStyle {
                 no_extra_spaces: self.no_extra_spaces,
                 ignore_spaces: self.ignore_spaces,
                 allow_no_value: self.allow_no_value,
@@ -158,22 +169,24 @@ impl Module for IniFile {
         let (edited, message) = wish.applied(&target.text.characters);
         let text = edited.as_ref().unwrap_or(&target.text.characters);
         let outcome = Outcome::default().message(message).with("path", target.path.as_str());
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
         if edited.is_none() && target.there.is_none() {
             return Ok(Plan::Unchanged(outcome));
         }
-        let manner = Manner { wanted: &wanted, backup: self.backup, validate: None, make_directories: true };
-        let edit = file_edit::compare(probe, here, &target, text, &manner).await?;
+        let manner = WriteOptions { wanted: &wanted, backup: self.backup, validate: None, make_directories: true };
+        let edit = file_edit::compare_text(probe, here, &target, text, &manner).await?;
         Ok(match edit.write {
             None => Plan::Unchanged(outcome),
             Some(write) => {
-                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: IniFileChange { write, outcome } }
             }
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let backup = change.write.apply(remote, here).await?;
+    async fn apply(&self, change: IniFileChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply_write(remote, here).await?;
         Ok(match backup {
             Some(backup) => change.outcome.with("backup_file", backup),
             None => change.outcome,
@@ -204,7 +217,7 @@ impl IniFile {
 
     fn conditions(&self) -> Result<Vec<Condition>, Error> {
         let read = |item: &Value| {
-            let has = Has::deserialize(item.clone()).map_err(|_| {
+            let has = SectionValue::deserialize(item.clone()).map_err(|_| {
                 Error::failed("ini_file: an item of section_has_values must have option, and value or values")
             })?;
             check_option(&has.option)?;

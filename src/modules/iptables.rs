@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use rule::Rule;
 
 const LEVELS: &[&str] =
@@ -81,68 +81,80 @@ impl Module for Iptables {
         collection: "ansible.builtin",
         summary: "Add or remove a rule, a chain or a policy of the running packet filter; not kept after a reboot",
         arguments: &[
-            Argument::new("table", Kind::Str, "The table")
+            Argument::new("table", ArgumentKind::Str, "The table")
                 .default("filter")
                 .choices(&["filter", "nat", "mangle", "raw", "security"]),
-            Argument::new("state", Kind::Str, "Whether the rule should exist")
+            Argument::new("state", ArgumentKind::Str, "Whether the rule should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("action", Kind::Str, "Whether to append or insert a new rule; see rule_num")
+            Argument::new("action", ArgumentKind::Str, "Whether to append or insert a new rule; see rule_num")
                 .default("append")
                 .choices(&["append", "insert"]),
-            Argument::new("ip_version", Kind::Str, "The IP version").default("ipv4").choices(&["ipv4", "ipv6", "both"]),
-            Argument::new("chain", Kind::Str, "The chain: INPUT, FORWARD, OUTPUT or your own"),
-            Argument::new("rule_num", Kind::Str, "Where a rule is inserted"),
-            Argument::new("protocol", Kind::Str, "tcp, udp, icmp and so on; ! before it negates, here and below"),
-            Argument::new("wait", Kind::Str, "How many seconds to wait for the lock of the rules"),
-            Argument::new("source", Kind::Str, "Address or network"),
-            Argument::new("to_source", Kind::Str, "The new source address, for SNAT"),
-            Argument::new("destination", Kind::Str, "Address or network"),
-            Argument::new("to_destination", Kind::Str, "The new destination address, for DNAT"),
-            Argument::new("match", Kind::List(&Kind::Str), "Extensions to load").default("[]"),
-            Argument::new("tcp_flags", Kind::Dict, "flags to examine, and flags_set, those of them that must be set"),
-            Argument::new("jump", Kind::Str, "The target of the rule: ACCEPT, DROP, a chain and so on"),
-            Argument::new("gateway", Kind::Str, "Where TEE sends the copy"),
-            Argument::new("log_prefix", Kind::Str, "The prefix of log lines, for LOG"),
-            Argument::new("log_level", Kind::Str, "The log level, for LOG").choices(LEVELS),
-            Argument::new("goto", Kind::Str, "A chain to continue in, without returning"),
-            Argument::new("in_interface", Kind::Str, "The incoming interface"),
-            Argument::new("out_interface", Kind::Str, "The outgoing interface"),
-            Argument::new("fragment", Kind::Str, "Whether the rule matches only second and further fragments"),
-            Argument::new("set_counters", Kind::Str, "The initial packet and byte counters"),
-            Argument::new("source_port", Kind::Str, "Port or first:last"),
-            Argument::new("destination_port", Kind::Str, "Port or first:last"),
-            Argument::new("destination_ports", Kind::List(&Kind::Str), "Several ports or first:last").default("[]"),
-            Argument::new("to_ports", Kind::Str, "The new ports, for REDIRECT and others"),
-            Argument::new("set_dscp_mark", Kind::Str, "The mark that DSCP sets"),
-            Argument::new("set_dscp_mark_class", Kind::Str, "The class whose mark DSCP sets"),
-            Argument::new("comment", Kind::Str, "A comment, which belongs to the rule"),
-            Argument::new("ctstate", Kind::List(&Kind::Str), "States of the connection").default("[]"),
-            Argument::new("src_range", Kind::Str, "From address-address"),
-            Argument::new("dst_range", Kind::Str, "To address-address"),
-            Argument::new("match_set", Kind::Str, "The name of an ipset"),
-            Argument::new("match_set_flags", Kind::Str, "Which fields of the packet to look up in the set")
+            Argument::new("ip_version", ArgumentKind::Str, "The IP version")
+                .default("ipv4")
+                .choices(&["ipv4", "ipv6", "both"]),
+            Argument::new("chain", ArgumentKind::Str, "The chain: INPUT, FORWARD, OUTPUT or your own"),
+            Argument::new("rule_num", ArgumentKind::Str, "Where a rule is inserted"),
+            Argument::new(
+                "protocol",
+                ArgumentKind::Str,
+                "tcp, udp, icmp and so on; ! before it negates, here and below",
+            ),
+            Argument::new("wait", ArgumentKind::Str, "How many seconds to wait for the lock of the rules"),
+            Argument::new("source", ArgumentKind::Str, "Address or network"),
+            Argument::new("to_source", ArgumentKind::Str, "The new source address, for SNAT"),
+            Argument::new("destination", ArgumentKind::Str, "Address or network"),
+            Argument::new("to_destination", ArgumentKind::Str, "The new destination address, for DNAT"),
+            Argument::new("match", ArgumentKind::List(&ArgumentKind::Str), "Extensions to load").default("[]"),
+            Argument::new(
+                "tcp_flags",
+                ArgumentKind::Dict,
+                "flags to examine, and flags_set, those of them that must be set",
+            ),
+            Argument::new("jump", ArgumentKind::Str, "The target of the rule: ACCEPT, DROP, a chain and so on"),
+            Argument::new("gateway", ArgumentKind::Str, "Where TEE sends the copy"),
+            Argument::new("log_prefix", ArgumentKind::Str, "The prefix of log lines, for LOG"),
+            Argument::new("log_level", ArgumentKind::Str, "The log level, for LOG").choices(LEVELS),
+            Argument::new("goto", ArgumentKind::Str, "A chain to continue in, without returning"),
+            Argument::new("in_interface", ArgumentKind::Str, "The incoming interface"),
+            Argument::new("out_interface", ArgumentKind::Str, "The outgoing interface"),
+            Argument::new("fragment", ArgumentKind::Str, "Whether the rule matches only second and further fragments"),
+            Argument::new("set_counters", ArgumentKind::Str, "The initial packet and byte counters"),
+            Argument::new("source_port", ArgumentKind::Str, "Port or first:last"),
+            Argument::new("destination_port", ArgumentKind::Str, "Port or first:last"),
+            Argument::new("destination_ports", ArgumentKind::List(&ArgumentKind::Str), "Several ports or first:last")
+                .default("[]"),
+            Argument::new("to_ports", ArgumentKind::Str, "The new ports, for REDIRECT and others"),
+            Argument::new("set_dscp_mark", ArgumentKind::Str, "The mark that DSCP sets"),
+            Argument::new("set_dscp_mark_class", ArgumentKind::Str, "The class whose mark DSCP sets"),
+            Argument::new("comment", ArgumentKind::Str, "A comment, which belongs to the rule"),
+            Argument::new("ctstate", ArgumentKind::List(&ArgumentKind::Str), "States of the connection").default("[]"),
+            Argument::new("src_range", ArgumentKind::Str, "From address-address"),
+            Argument::new("dst_range", ArgumentKind::Str, "To address-address"),
+            Argument::new("match_set", ArgumentKind::Str, "The name of an ipset"),
+            Argument::new("match_set_flags", ArgumentKind::Str, "Which fields of the packet to look up in the set")
                 .choices(&["src", "dst", "src,dst", "dst,src", "src,src", "dst,dst"]),
-            Argument::new("limit", Kind::Str, "The rate limit: 2/second"),
-            Argument::new("limit_burst", Kind::Str, "How many packets may pass before the limit applies"),
-            Argument::new("uid_owner", Kind::Str, "The user whose program sent it"),
-            Argument::new("gid_owner", Kind::Str, "The group whose program sent it"),
-            Argument::new("reject_with", Kind::Str, "The response, for REJECT"),
-            Argument::new("icmp_type", Kind::Str, "The kind of ICMP packet"),
-            Argument::new("syn", Kind::Str, "Whether the packet opens a connection")
+            Argument::new("limit", ArgumentKind::Str, "The rate limit: 2/second"),
+            Argument::new("limit_burst", ArgumentKind::Str, "How many packets may pass before the limit applies"),
+            Argument::new("uid_owner", ArgumentKind::Str, "The user whose program sent it"),
+            Argument::new("gid_owner", ArgumentKind::Str, "The group whose program sent it"),
+            Argument::new("reject_with", ArgumentKind::Str, "The response, for REJECT"),
+            Argument::new("icmp_type", ArgumentKind::Str, "The kind of ICMP packet"),
+            Argument::new("syn", ArgumentKind::Str, "Whether the packet opens a connection")
                 .default("ignore")
                 .choices(&["ignore", "match", "negate"]),
-            Argument::new("flush", Kind::Bool, "Whether to remove all rules of the chain, or the table")
+            Argument::new("flush", ArgumentKind::Bool, "Whether to remove all rules of the chain, or the table")
                 .default("false"),
-            Argument::new("policy", Kind::Str, "The policy for packets that match no rule of the chain")
+            Argument::new("policy", ArgumentKind::Str, "The policy for packets that match no rule of the chain")
                 .choices(&["ACCEPT", "DROP", "QUEUE", "RETURN"]),
             Argument::new(
                 "chain_management",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to create or remove the chain itself, if no rule is given",
             )
             .default("false"),
-            Argument::new("numeric", Kind::Bool, "Whether to list rules without resolving names").default("false"),
+            Argument::new("numeric", ArgumentKind::Bool, "Whether to list rules without resolving names")
+                .default("false"),
         ],
         free_form: None,
         example: "\
@@ -203,7 +215,7 @@ impl Iptables {
         if self.flush && self.policy.is_some() {
             return Err(Error::failed("only flush or policy can be given, not both"));
         }
-        self.rule.check()
+        self.rule.check_rule()
     }
 
     fn outcome(&self) -> Outcome {
@@ -212,7 +224,7 @@ impl Iptables {
             .with("table", self.table.as_str())
             .with("chain", self.chain.clone())
             .with("flush", self.flush)
-            .with("rule", self.rule.words(self.ip_version).join(" "))
+            .with("rule", self.rule.rule_arguments(self.ip_version).join(" "))
             .with("state", if self.state == State::Present { "present" } else { "absent" })
             .with("chain_management", self.chain_management)
             .with("wait", self.wait.clone())
@@ -221,7 +233,7 @@ impl Iptables {
     /// What is to be done. None: nothing; an empty list: a chain would change, but nobody asked to manage it.
     async fn change(&self, probe: &Probe, program: &str, waits: &[String]) -> Result<Option<Vec<Vec<String>>>, Error> {
         let argv = |action: &str| self.argv(program, action, waits);
-        let words = self.rule.words(self.ip_version);
+        let words = self.rule.rule_arguments(self.ip_version);
         let with_rule = |action: &str| [argv(action), words.clone()].concat();
         if self.flush {
             return Ok(Some(vec![argv("-F")]));

@@ -3,14 +3,14 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::Write;
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::connection::known_hosts::hosts;
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +29,7 @@ enum State {
     Absent,
 }
 
-pub(super) struct Change {
+pub(super) struct KnownHostsChange {
     write: Write,
     outcome: Outcome,
 }
@@ -42,15 +42,15 @@ impl Module for KnownHosts {
         collection: "ansible.builtin",
         summary: "Add or remove a host key in a known_hosts file",
         arguments: &[
-            Argument::new("name", Kind::Str, "The other host, [host]:port if its port is not 22")
+            Argument::new("name", ArgumentKind::Str, "The other host, [host]:port if its port is not 22")
                 .required()
                 .alias(&["host"]),
-            Argument::new("key", Kind::Str, "Its key as a line of known_hosts, with the host's name first"),
-            Argument::new("path", Kind::Path, "The file").default("~/.ssh/known_hosts"),
-            Argument::new("hash_host", Kind::Bool, "Whether to hash the host's name").default("false"),
+            Argument::new("key", ArgumentKind::Str, "Its key as a line of known_hosts, with the host's name first"),
+            Argument::new("path", ArgumentKind::Path, "The file").default("~/.ssh/known_hosts"),
+            Argument::new("hash_host", ArgumentKind::Bool, "Whether to hash the host's name").default("false"),
             Argument::new(
                 "state",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Whether the key should be in the file; absent without key removes all keys of the host",
             )
             .default("present")
@@ -78,15 +78,15 @@ impl Module for KnownHosts {
             Return::new("state", "The type of the file, or absent"),
         ],
     };
-    type Change = Change;
+    type Change = KnownHostsChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<KnownHostsChange>, Error> {
         let name = self.name.to_lowercase();
         if name.trim().is_empty() || name.contains(',') || name.contains(char::is_whitespace) {
             return Err(Error::failed(format!("known_hosts: name {:?} must be one host's name", self.name)));
         }
         let keys = self.keys(&name)?;
-        let target = Target::open(probe, &self.path).await?;
+        let target = Target::read_target(probe, &self.path).await?;
         let edited = match (self.state, &self.key) {
             (State::Present, None) => return Err(Error::failed("known_hosts: key is required when state is present")),
             (State::Present, Some(_)) => {
@@ -101,19 +101,19 @@ impl Module for KnownHosts {
         if target.there.is_none() && edited.is_empty() {
             return Ok(Plan::Unchanged(outcome));
         }
-        let wanted = Wanted::default();
-        let manner = Manner { wanted: &wanted, backup: false, validate: None, make_directories: false };
-        let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+        let wanted = DesiredAttributes::default();
+        let manner = WriteOptions { wanted: &wanted, backup: false, validate: None, make_directories: false };
+        let edit = file_edit::compare_text(probe, here, &target, &edited, &manner).await?;
         Ok(match edit.write {
             None => Plan::Unchanged(outcome),
             Some(write) => {
-                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: KnownHostsChange { write, outcome } }
             }
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        change.write.apply(remote, here).await?;
+    async fn apply(&self, change: KnownHostsChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        change.write.apply_write(remote, here).await?;
         Ok(change.outcome)
     }
 }

@@ -5,13 +5,13 @@ mod edit;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::Write;
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
-use edit::{Edited, Place, Search};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
+use edit::{Edited, InsertPosition, Search};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +40,7 @@ enum State {
     Absent,
 }
 
-pub(super) struct Change {
+pub(super) struct LineinfileChange {
     write: Write,
     outcome: Outcome,
 }
@@ -54,36 +54,44 @@ impl Module for Lineinfile {
         summary: "Add, replace or remove a line in a text file",
         arguments: &[
             file_arguments::TEXT_FILE,
-            Argument::new("state", Kind::Str, "Whether the line should be in the file")
+            Argument::new("state", ArgumentKind::Str, "Whether the line should be in the file")
                 .default("present")
                 .choices(&["absent", "present"]),
             Argument::new(
                 "regexp",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Regular expression: the last matching line is replaced; with state \
                 absent all matching lines are removed",
             )
             .alias(&["regex"]),
-            Argument::new("search_string", Kind::Str, "The line to replace contains this text; instead of regexp"),
-            Argument::new("line", Kind::Str, "The line").alias(&["value"]),
+            Argument::new(
+                "search_string",
+                ArgumentKind::Str,
+                "The line to replace contains this text; instead of regexp",
+            ),
+            Argument::new("line", ArgumentKind::Str, "The line").alias(&["value"]),
             Argument::new(
                 "backrefs",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether line contains \\1 and so on of regexp; then no line is added",
             )
             .default("false"),
             Argument::new(
                 "insertafter",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Regular expression of the line to insert a new line after, or EOF",
             ),
             Argument::new(
                 "insertbefore",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Regular expression of the line to insert a new line before, or BOF",
             ),
-            Argument::new("firstmatch", Kind::Bool, "Whether to use the first matching line instead of the last")
-                .default("false"),
+            Argument::new(
+                "firstmatch",
+                ArgumentKind::Bool,
+                "Whether to use the first matching line instead of the last",
+            )
+            .default("false"),
             file_arguments::CREATE,
             file_arguments::BACKUP,
             file_arguments::VALIDATE,
@@ -128,11 +136,11 @@ impl Module for Lineinfile {
             Return::new("found", "How many lines were removed"),
         ],
     };
-    type Change = Change;
+    type Change = LineinfileChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<LineinfileChange>, Error> {
         self.check_arguments()?;
-        let target = Target::open(probe, &self.path).await?;
+        let target = Target::read_target(probe, &self.path).await?;
         if self.state == State::Absent && target.there.is_none() {
             return Ok(Plan::Unchanged(Outcome::default().message("file not present")));
         }
@@ -141,17 +149,17 @@ impl Module for Lineinfile {
         let text = &target.text.characters;
         let line = target.text.adapt(self.line.as_deref().unwrap_or_default());
         let edited = match self.state {
-            State::Absent => edit::remove(text, &search, &line)?,
+            State::Absent => edit::remove_line(text, &search, &line)?,
             State::Present => {
                 let place = self.place(&target)?;
-                edit::put(text, &search, &line, &place, self.firstmatch, self.backrefs)?
+                edit::put_line(text, &search, &line, &place, self.firstmatch, self.backrefs)?
             }
         };
         self.finish(probe, here, &target, edited).await
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let backup = change.write.apply(remote, here).await?;
+    async fn apply(&self, change: LineinfileChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply_write(remote, here).await?;
         Ok(change.outcome.with("backup", backup.unwrap_or_default()))
     }
 }
@@ -186,13 +194,13 @@ impl Lineinfile {
         })
     }
 
-    fn place(&self, target: &Target) -> Result<Place, Error> {
+    fn place(&self, target: &Target) -> Result<InsertPosition, Error> {
         let compile = |text: &str, argument| python_regex::compile(&target.text.adapt(text), argument);
         Ok(match (self.insertafter.as_deref(), self.insertbefore.as_deref()) {
-            (Some("BOF"), _) | (_, Some("BOF")) => Place::Beginning,
-            (Some("EOF") | None, None) => Place::End,
-            (Some(after), _) => Place::After(compile(after, "insertafter")?),
-            (None, Some(before)) => Place::Before(compile(before, "insertbefore")?),
+            (Some("BOF"), _) | (_, Some("BOF")) => InsertPosition::Beginning,
+            (Some("EOF") | None, None) => InsertPosition::End,
+            (Some(after), _) => InsertPosition::After(compile(after, "insertafter")?),
+            (None, Some(before)) => InsertPosition::Before(compile(before, "insertbefore")?),
         })
     }
 
@@ -202,10 +210,16 @@ impl Lineinfile {
         here: &Controller<'_>,
         target: &Target,
         edited: Edited,
-    ) -> Result<Plan<Change>, Error> {
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
-        let manner =
-            Manner { wanted: &wanted, backup: self.backup, validate: self.validate.as_deref(), make_directories: true };
+    ) -> Result<Plan<LineinfileChange>, Error> {
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
+        let manner = WriteOptions {
+            wanted: &wanted,
+            backup: self.backup,
+            validate: self.validate.as_deref(),
+            make_directories: true,
+        };
         let mut outcome = Outcome::default().with("backup", "");
         if self.state == State::Absent {
             outcome = outcome.with("found", edited.removed);
@@ -214,12 +228,12 @@ impl Lineinfile {
             // `backrefs` in a file that does not exist: there is nothing to match.
             return Ok(Plan::Unchanged(outcome.message("")));
         }
-        let edit = file_edit::compare(probe, here, target, &edited.text, &manner).await?;
+        let edit = file_edit::compare_text(probe, here, target, &edited.text, &manner).await?;
         let outcome = outcome.message(file_edit::message(&edited.message, edit.attributes_change));
         Ok(match edit.write {
             None => Plan::Unchanged(outcome),
             Some(write) => {
-                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: LineinfileChange { write, outcome } }
             }
         })
     }

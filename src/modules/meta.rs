@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Done, Error, Local};
-use crate::value::doc::{Argument, Doc, Kind};
+use super::{Controller, Error, Local, ModuleResult};
+use crate::value::doc::{Argument, ArgumentKind, Doc};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,18 +18,21 @@ impl Local for Meta {
         name: "meta",
         collection: "ansible.builtin",
         summary: "Control the run",
-        arguments: &[Argument::new("action", Kind::Str, "What to do").alias(&["free_form"]).required().choices(&[
-            "clear_facts",
-            "clear_host_errors",
-            "end_batch",
-            "end_host",
-            "end_play",
-            "end_role",
-            "flush_handlers",
-            "noop",
-            "refresh_inventory",
-            "reset_connection",
-        ])],
+        arguments: &[Argument::new("action", ArgumentKind::Str, "What to do")
+            .alias(&["free_form"])
+            .required()
+            .choices(&[
+                "clear_facts",
+                "clear_host_errors",
+                "end_batch",
+                "end_host",
+                "end_play",
+                "end_role",
+                "flush_handlers",
+                "noop",
+                "refresh_inventory",
+                "reset_connection",
+            ])],
         free_form: Some("action"),
         example: "\
 - name: Run the notified handlers now
@@ -38,7 +41,7 @@ impl Local for Meta {
         returns: &[],
     };
 
-    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, _: &Controller<'_>) -> Result<ModuleResult, Error> {
         let action = &self.action;
         Err(Error::failed(format!("meta: {action} must be a task of its own")))
     }

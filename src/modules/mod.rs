@@ -95,7 +95,7 @@ use crate::value::doc::Doc;
 use crate::value::{Value, Vars};
 
 /// Every module, sorted by name.
-pub static MODULES: &[Entry] = &[
+pub static MODULES: &[ModuleEntry] = &[
     local::<add_host::AddHost>(),
     entry::<package::apt::Apt>(),
     entry::<apt_sources::repository::AptRepository>(),
@@ -117,11 +117,11 @@ pub static MODULES: &[Entry] = &[
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
     inspection::<find::Find>(),
-    Entry { doc: &setup::GATHER_FACTS, ..inspection::<setup::Setup>() },
+    ModuleEntry { doc: &setup::GATHER_FACTS, ..inspection::<setup::Setup>() },
     entry::<get_url::GetUrl>(),
     inspection::<getent::Getent>(),
     entry::<git::Git>(),
-    entry::<group::Group>(),
+    entry::<group::GroupModule>(),
     local::<group_by::GroupBy>(),
     entry::<hostname::Hostname>(),
     local::<include_vars::IncludeVars>(),
@@ -155,7 +155,7 @@ pub static MODULES: &[Entry] = &[
     inspection::<stat::Stat>(),
     entry::<synchronize::Synchronize>(),
     entry::<sysctl::Sysctl>(),
-    Entry { doc: &systemd_service::SYSTEMD, ..entry::<systemd_service::SystemdService>() },
+    ModuleEntry { doc: &systemd_service::SYSTEMD, ..entry::<systemd_service::SystemdService>() },
     entry::<systemd_service::SystemdService>(),
     entry::<tempfile::Tempfile>(),
     entry::<template::Template>(),
@@ -172,7 +172,7 @@ pub static MODULES: &[Entry] = &[
     inspection::<x509_certificate_info::X509CertificateInfo>(),
     inspection::<x509_csr::X509Csr>(),
     entry::<x509_key::X509Key>(),
-    Entry { doc: &package::dnf::YUM, ..entry::<package::dnf::Dnf>() },
+    ModuleEntry { doc: &package::dnf::YUM, ..entry::<package::dnf::Dnf>() },
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.
@@ -212,14 +212,14 @@ pub trait Local: DeserializeOwned + Send + Sync + 'static {
 
     /// Coerced arguments to the module's own type.
     fn read(args: Value) -> Result<Self, Error> {
-        arguments::parse(args)
+        arguments::parse_arguments(args)
     }
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error>;
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RunsAt {
     Host,
     Controller,
 }
@@ -270,7 +270,7 @@ impl Controller<'_> {
     /// Finds a file of the play on this side: below `files/` (or whatever `folder` says) of each search directory,
     /// then in the directory itself, first match wins. An absolute path, or one that begins with `~/`, is taken as it is.
     /// Devices and pipes are refused: many have no end, and what is sent is read twice.
-    pub fn find(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
+    pub fn find_file(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
         let path = self.search_for(folder, name)?;
         let special = std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         match special && path != Path::new("/dev/null") {
@@ -280,7 +280,7 @@ impl Controller<'_> {
     }
 
     fn search_for(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
-        let named = self.scope.surroundings.expand(name);
+        let named = self.scope.surroundings.expand_home(name);
         if named.is_absolute() {
             return Ok(named);
         }
@@ -404,30 +404,30 @@ impl Error {
 }
 
 /// What became of a module's run.
-pub struct Done {
+pub struct ModuleResult {
     pub changed: bool,
     pub diff: Vec<Diff>,
     pub outcome: Outcome,
 }
 
-impl Done {
+impl ModuleResult {
     /// Nothing was changed.
-    pub fn unchanged(outcome: Outcome) -> Done {
-        Done { changed: false, diff: Vec::new(), outcome }
+    pub fn unchanged(outcome: Outcome) -> ModuleResult {
+        ModuleResult { changed: false, diff: Vec::new(), outcome }
     }
 }
 
 /// A module's run, its type erased.
 pub type Run = &'static (
-             dyn for<'a> Fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>
+             dyn for<'a> Fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<ModuleResult, Error>>
                  + Send
                  + Sync
          );
 
 /// A module, its type erased.
-pub struct Entry {
+pub struct ModuleEntry {
     pub doc: &'static Doc,
-    pub place: Place,
+    pub place: RunsAt,
     pub changes: Changes,
     pub asynchronous: Async,
     /// Whether it runs once for all hosts, as with `run_once`.
@@ -438,44 +438,44 @@ pub struct Entry {
     pub run: Run,
 }
 
-const fn entry<M: Module>() -> Entry {
-    Entry {
+const fn entry<M: Module>() -> ModuleEntry {
+    ModuleEntry {
         doc: &M::DOC,
-        place: Place::Host,
+        place: RunsAt::Host,
         changes: M::CHANGES,
         asynchronous: M::ASYNC,
         once: false,
-        accepts: |args| arguments::parse::<M>(Labels::take(&M::DOC, args).0).map(drop),
+        accepts: |args| arguments::parse_arguments::<M>(Labels::take_labels(&M::DOC, args).0).map(drop),
         run: &|args, remote, here| Box::pin(run::<M>(args, remote, here)),
     }
 }
 
-const fn inspection<M: Inspect>() -> Entry {
-    Entry {
+const fn inspection<M: Inspect>() -> ModuleEntry {
+    ModuleEntry {
         doc: &M::DOC,
-        place: Place::Host,
+        place: RunsAt::Host,
         changes: Changes::Nothing,
         asynchronous: Async::Limit,
         once: false,
-        accepts: |args| arguments::parse::<M>(args).map(drop),
+        accepts: |args| arguments::parse_arguments::<M>(args).map(drop),
         run: &|args, remote, here| Box::pin(run_inspection::<M>(args, remote, here)),
     }
 }
 
-const fn local<M: Local>() -> Entry {
-    Entry {
+const fn local<M: Local>() -> ModuleEntry {
+    ModuleEntry {
         doc: &M::DOC,
-        place: Place::Controller,
+        place: RunsAt::Controller,
         changes: M::CHANGES,
         asynchronous: Async::Never,
         once: M::ONCE,
-        accepts: |args| arguments::parse::<M>(args).map(drop),
+        accepts: |args| arguments::parse_arguments::<M>(args).map(drop),
         run: &|args, _, here| Box::pin(run_local::<M>(args, here)),
     }
 }
 
 /// Finds a module by its short or long name (`copy`, `ansible.builtin.copy`, `ansible.legacy.copy`).
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find_module(name: &str) -> Option<&'static ModuleEntry> {
     let (collection, short) = name.rsplit_once('.').unwrap_or(("", name));
     MODULES.iter().find(|entry| {
         entry.doc.name == short
@@ -486,8 +486,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 /// The module of a documentation that the loader gave to a task.
-pub fn of(doc: &'static Doc) -> &'static Entry {
-    let entry = if doc.is_own() { own::of(doc) } else { find(doc.name) };
+pub fn entry_of_doc(doc: &'static Doc) -> &'static ModuleEntry {
+    let entry = if doc.is_own() { own::own_entry(doc) } else { find_module(doc.name) };
     entry.expect("the loader takes modules from this list, or opens them")
 }
 
@@ -524,10 +524,10 @@ pub enum Async {
     Never,
 }
 
-async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<'_>) -> Result<Done, Error> {
-    let (args, labels) = Labels::take(&M::DOC, args);
-    labels.check()?;
-    let module: M = arguments::parse(args)?;
+async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<'_>) -> Result<ModuleResult, Error> {
+    let (args, labels) = Labels::take_labels(&M::DOC, args);
+    labels.check_labels()?;
+    let module: M = arguments::parse_arguments(args)?;
     let remote = opened(remote);
     let mut done = plan_and_apply(&module, remote, here).await?;
     // The path that `fetch` names is one of the controller.
@@ -539,37 +539,41 @@ async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<
 }
 
 /// The one place that knows of check mode.
-async fn plan_and_apply<M: Module>(module: &M, remote: &Remote, here: &Controller<'_>) -> Result<Done, Error> {
+async fn plan_and_apply<M: Module>(module: &M, remote: &Remote, here: &Controller<'_>) -> Result<ModuleResult, Error> {
     let (diff, planned, change) = match module.plan(remote.probe(), here).await? {
-        Plan::Unchanged(outcome) => return Ok(Done { changed: false, diff: Vec::new(), outcome }),
-        Plan::Change { diff, outcome, .. } if here.check => return Ok(Done { changed: true, diff, outcome }),
+        Plan::Unchanged(outcome) => return Ok(ModuleResult { changed: false, diff: Vec::new(), outcome }),
+        Plan::Change { diff, outcome, .. } if here.check => return Ok(ModuleResult { changed: true, diff, outcome }),
         plan @ (Plan::Unknown(_) | Plan::NotInCheckMode(..)) if here.check => {
             let told = if let Plan::NotInCheckMode(outcome, _) = plan { outcome } else { Outcome::default() };
             let message = || format!("{} would have run if not in check mode", M::DOC.name);
             let message = told.message.clone().or_else(|| Some(message()));
             let outcome = Outcome { skipped: true, message, ..told };
-            return Ok(Done { changed: false, diff: Vec::new(), outcome });
+            return Ok(ModuleResult { changed: false, diff: Vec::new(), outcome });
         }
         Plan::Change { diff, change, .. } => (diff, true, change),
         Plan::Unknown(change) | Plan::NotInCheckMode(_, change) => (Vec::new(), false, change),
     };
     remote.may_change().await?;
     let outcome = module.apply(change, remote, here).await?;
-    Ok(Done { changed: planned || outcome.changed, diff, outcome })
+    Ok(ModuleResult { changed: planned || outcome.changed, diff, outcome })
 }
 
-async fn run_inspection<M: Inspect>(args: Value, host: Option<&Remote>, here: &Controller<'_>) -> Result<Done, Error> {
-    let module: M = arguments::parse(args)?;
+async fn run_inspection<M: Inspect>(
+    args: Value,
+    host: Option<&Remote>,
+    here: &Controller<'_>,
+) -> Result<ModuleResult, Error> {
+    let module: M = arguments::parse_arguments(args)?;
     let probe = opened(host).probe();
     let outcome = module.inspect(probe, here).await?;
-    Ok(Done::unchanged(file_attributes::complete(outcome, probe).await?))
+    Ok(ModuleResult::unchanged(file_attributes::complete(outcome, probe).await?))
 }
 
 fn opened(host: Option<&Remote>) -> &Remote {
     host.expect("the engine opens the host for every module that is placed there")
 }
 
-async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<Done, Error> {
+async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<ModuleResult, Error> {
     M::read(args)?.run(here).await
 }
 
@@ -582,7 +586,7 @@ mod tests {
     /// A plan does not count what these do; whoever adds a module decides.
     #[test]
     fn modules_that_change_nothing_on_hosts_are_these() {
-        let on_hosts = MODULES.iter().filter(|entry| entry.place == Place::Host && entry.changes == Changes::Nothing);
+        let on_hosts = MODULES.iter().filter(|entry| entry.place == RunsAt::Host && entry.changes == Changes::Nothing);
         let names: Vec<_> = on_hosts.map(|entry| entry.doc.name).collect();
         let expected = [
             "async_status",
@@ -604,7 +608,7 @@ mod tests {
             "x509_csr",
         ];
         assert_eq!(names, expected);
-        let on_controller = MODULES.iter().filter(|entry| entry.place == Place::Controller);
+        let on_controller = MODULES.iter().filter(|entry| entry.place == RunsAt::Controller);
         let changing: Vec<_> =
             on_controller.filter(|entry| entry.changes != Changes::Nothing).map(|entry| entry.doc.name).collect();
         assert_eq!(changing, ["reboot"]);
@@ -623,9 +627,9 @@ mod tests {
     fn a_module_is_found_by_its_short_and_long_names() {
         for entry in MODULES {
             let name = entry.doc.name;
-            assert!(std::ptr::eq(find(name).expect(name), entry));
-            assert!(find(&format!("{}.{name}", entry.doc.collection)).is_some());
-            assert!(find(&format!("no.such.{name}")).is_none());
+            assert!(std::ptr::eq(find_module(name).expect(name), entry));
+            assert!(find_module(&format!("{}.{name}", entry.doc.collection)).is_some());
+            assert!(find_module(&format!("no.such.{name}")).is_none());
         }
     }
 

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::execution::quote;
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::Write;
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 /// What is loaded at boot.
 const LOADED: &str = "/etc/modules-load.d";
@@ -41,7 +41,7 @@ enum Persistent {
 }
 
 #[derive(Default)]
-pub(super) struct Change {
+pub(super) struct ModprobeChange {
     files: Vec<Write>,
     /// What `modprobe` is told.
     argv: Vec<String>,
@@ -55,12 +55,12 @@ impl Module for Modprobe {
         collection: "community.general",
         summary: "Load and unload kernel modules of the host",
         arguments: &[
-            Argument::new("name", Kind::Str, "The kernel module").required(),
-            Argument::new("state", Kind::Str, "Whether it should be loaded")
+            Argument::new("name", ArgumentKind::Str, "The kernel module").required(),
+            Argument::new("state", ArgumentKind::Str, "Whether it should be loaded")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("params", Kind::Str, "Its parameters, separated by spaces").default(""),
-            Argument::new("persistent", Kind::Str, "Whether to load it at boot; disabled does not change this")
+            Argument::new("params", ArgumentKind::Str, "Its parameters, separated by spaces").default(""),
+            Argument::new("persistent", ArgumentKind::Str, "Whether to load it at boot; disabled does not change this")
                 .default("disabled")
                 .choices(&["disabled", "present", "absent"]),
         ],
@@ -79,9 +79,9 @@ impl Module for Modprobe {
             Return::new("stderr", "Standard error"),
         ],
     };
-    type Change = Change;
+    type Change = ModprobeChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<ModprobeChange>, Error> {
         self.check()?;
         let (files, diff) = match self.persistent {
             Persistent::Disabled => (Vec::new(), Vec::new()),
@@ -95,7 +95,7 @@ impl Module for Modprobe {
         if argv.is_empty() && files.is_empty() {
             return Ok(Plan::Unchanged(self.outcome(&Output::default())));
         }
-        let change = Change { files, argv };
+        let change = ModprobeChange { files, argv };
         // Only loading it tells whether it is there then: the name may be another's alias.
         if change.files.is_empty() && self.state == State::Present && !here.check {
             return Ok(Plan::Unknown(change));
@@ -103,7 +103,7 @@ impl Module for Modprobe {
         Ok(Plan::Change { diff, outcome: self.outcome(&Output::default()), change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: ModprobeChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let mut said = Output::default();
         let acts = !change.argv.is_empty();
         if !change.argv.is_empty() {
@@ -115,7 +115,7 @@ impl Module for Modprobe {
             }
         }
         for file in change.files {
-            file.apply(remote, here).await?;
+            file.apply_write(remote, here).await?;
         }
         let outcome = self.outcome(&said);
         if !acts || self.state == State::Absent || self.is_loaded(remote).await? {
@@ -161,17 +161,17 @@ impl Modprobe {
         let lists = files_with(probe, LOADED, &of_lists).await?;
         let mut options = Vec::new();
         for path in files_with(probe, PARAMETERS, &of_options).await? {
-            let text = Target::open(probe, &path).await?.text.characters;
+            let text = Target::read_target(probe, &path).await?.text.characters;
             options.push((path, text));
         }
         let edits = self.edits(&lists, &options);
         let (mut writes, mut diffs) = (Vec::new(), Vec::new());
         for (path, edit) in edits {
-            let target = Target::open(probe, &path).await?;
+            let target = Target::read_target(probe, &path).await?;
             let edited = edit.applied(&target.text.characters, &self.name);
-            let wanted = Wanted::default();
-            let manner = Manner { wanted: &wanted, backup: false, validate: None, make_directories: true };
-            let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+            let wanted = DesiredAttributes::default();
+            let manner = WriteOptions { wanted: &wanted, backup: false, validate: None, make_directories: true };
+            let edit = file_edit::compare_text(probe, here, &target, &edited, &manner).await?;
             writes.extend(edit.write);
             diffs.extend(edit.diff);
         }

@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::{self, Write};
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
-use table::{Entry, Mounted};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
+use table::{FstabEntry, Mounted};
 
 const FSTAB: &str = "/etc/fstab";
 /// What Ansible shows of a value that is not to be logged.
@@ -50,17 +50,17 @@ enum State {
 
 /// What is to be done, in this order.
 #[derive(Default)]
-pub(super) struct Change {
+pub(super) struct MountChange {
     /// Outermost first.
     make: Vec<String>,
     fstab: Option<Write>,
     /// What the table held, to be put back if the mount fails; None: there was no table.
     before: Option<Vec<u8>>,
-    act: Option<Act>,
+    act: Option<MountAction>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Act {
+enum MountAction {
     Mount,
     Remount,
     /// Off and on again, as another source is to be there.
@@ -80,16 +80,16 @@ impl Module for Mount {
         collection: "ansible.posix",
         summary: "Mount and unmount file systems, now and at boot",
         arguments: &[
-            Argument::new("path", Kind::Path, "The mount point; none for swap").required().alias(&["name"]),
-            Argument::new("src", Kind::Path, "The device or other source"),
-            Argument::new("fstype", Kind::Str, "Its type"),
-            Argument::new("opts", Kind::Str, "Mount options, separated by commas (default: defaults)"),
-            Argument::new("opts_no_log", Kind::Bool, "Whether to hide the options").default("false"),
-            Argument::new("dump", Kind::Str, "The fifth field of the table").default("0"),
-            Argument::new("passno", Kind::Str, "The sixth field: the order of checks at boot").default("0"),
+            Argument::new("path", ArgumentKind::Path, "The mount point; none for swap").required().alias(&["name"]),
+            Argument::new("src", ArgumentKind::Path, "The device or other source"),
+            Argument::new("fstype", ArgumentKind::Str, "Its type"),
+            Argument::new("opts", ArgumentKind::Str, "Mount options, separated by commas (default: defaults)"),
+            Argument::new("opts_no_log", ArgumentKind::Bool, "Whether to hide the options").default("false"),
+            Argument::new("dump", ArgumentKind::Str, "The fifth field of the table").default("0"),
+            Argument::new("passno", ArgumentKind::Str, "The sixth field: the order of checks at boot").default("0"),
             Argument::new(
                 "state",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Mounted and in the table, in the table, mounted without the table, remounted, unmounted, not in the \
                  table, or removed entirely",
             )
@@ -103,9 +103,9 @@ impl Module for Mount {
                 "remounted",
                 "ephemeral",
             ]),
-            Argument::new("fstab", Kind::Str, "The table (default /etc/fstab)"),
-            Argument::new("boot", Kind::Bool, "Whether to mount it at boot").default("true"),
-            Argument::new("backup", Kind::Bool, "Whether to keep a backup of the old table").default("false"),
+            Argument::new("fstab", ArgumentKind::Str, "The table (default /etc/fstab)"),
+            Argument::new("boot", ArgumentKind::Bool, "Whether to mount it at boot").default("true"),
+            Argument::new("backup", ArgumentKind::Bool, "Whether to keep a backup of the old table").default("false"),
         ],
         free_form: None,
         example: r#"
@@ -137,31 +137,31 @@ impl Module for Mount {
             Return::new("backup_file", "The path of the table's backup, or empty"),
         ],
     };
-    type Change = Change;
+    type Change = MountChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<MountChange>, Error> {
         let entry = self.entry(probe).await?;
         let outcome = self.outcome(&entry);
         let mounts = match probe.read("/proc/self/mountinfo").await? {
-            Some(text) => Mounted::all(&String::from_utf8_lossy(&text)),
+            Some(text) => Mounted::parse_mounts(&String::from_utf8_lossy(&text)),
             None => Vec::new(),
         };
         let mounted = mounts.iter().rfind(|mount| mount.path == entry.path);
-        let (mut change, mut diff) = (Change::default(), Vec::new());
+        let (mut change, mut diff) = (MountChange::default(), Vec::new());
         if !matches!(self.state, State::Unmounted | State::Remounted | State::Ephemeral) {
             (change, diff) = self.table(probe, here, &entry).await?;
         }
         let edits = change.fstab.is_some();
         change.act = match self.state {
             State::Present | State::AbsentFromFstab => None,
-            State::Unmounted => mounted.map(|_| Act::Unmount),
-            State::Absent => edits.then_some(Act::Clear { mounted: mounted.is_some() }),
-            State::Remounted => Some(Act::Remount),
-            State::Mounted | State::Ephemeral if mounted.is_none() => Some(Act::Mount),
+            State::Unmounted => mounted.map(|_| MountAction::Unmount),
+            State::Absent => edits.then_some(MountAction::Clear { mounted: mounted.is_some() }),
+            State::Remounted => Some(MountAction::Remount),
+            State::Mounted | State::Ephemeral if mounted.is_none() => Some(MountAction::Mount),
             State::Mounted if !edits => None,
             State::Mounted => match self.has_other_source(probe, &entry).await? {
-                true => Some(Act::Replace),
-                false => Some(Act::Remount),
+                true => Some(MountAction::Replace),
+                false => Some(MountAction::Remount),
             },
             State::Ephemeral => {
                 let src = self.src.as_deref().unwrap_or_default();
@@ -171,11 +171,11 @@ impl Module for Mount {
                         hint: Some("unmount it with an earlier task: state: unmounted".to_owned()),
                     });
                 }
-                Some(Act::Remount)
+                Some(MountAction::Remount)
             }
         };
         // What is there may be a file, over which another one is bound.
-        if change.act == Some(Act::Mount) && probe.stat(&entry.path, Links::Follow).await?.is_none() {
+        if change.act == Some(MountAction::Mount) && probe.stat(&entry.path, Links::Follow).await?.is_none() {
             change.make = file_write::missing_directories(probe, &entry.path).await?;
         }
         if !edits && change.act.is_none() {
@@ -184,23 +184,23 @@ impl Module for Mount {
         Ok(Plan::Change { diff, outcome, change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: MountChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let entry = self.entry(remote).await?;
         let mut outcome = self.outcome(&entry);
         for directory in &change.make {
             remote.make_directory(directory, &Attributes::default()).await?;
         }
         // What cannot be unmounted keeps its line, or nobody would know of it.
-        if let Some(act @ Act::Clear { .. }) = change.act {
+        if let Some(act @ MountAction::Clear { .. }) = change.act {
             self.act(act, &entry, remote).await.map_err(|error| self.veiled(error))?;
         }
         let table = change.fstab.as_ref().map(|write| write.path.clone());
         if let Some(write) = change.fstab
-            && let Some(backup) = write.apply(remote, here).await?
+            && let Some(backup) = write.apply_write(remote, here).await?
         {
             outcome = outcome.with("backup_file", backup);
         }
-        let Some(act) = change.act.filter(|act| !matches!(act, Act::Clear { .. })) else { return Ok(outcome) };
+        let Some(act) = change.act.filter(|act| !matches!(act, MountAction::Clear { .. })) else { return Ok(outcome) };
         let Err(error) = self.act(act, &entry, remote).await else { return Ok(outcome) };
         let error = self.veiled(error);
         // A table with an entry that does not work may stop the next boot.
@@ -213,7 +213,7 @@ impl Module for Mount {
                 return Err(Error::failed(format!("{error}; restoring {table} failed, too: {lost}")));
             }
         }
-        if matches!(act, Act::Replace | Act::Remount) {
+        if matches!(act, MountAction::Replace | MountAction::Remount) {
             self.as_before(&entry, remote)
                 .await
                 .map_err(|lost| Error::failed(format!("{error}; mounting the old source again failed, too: {lost}")))?;
@@ -238,10 +238,10 @@ impl Mount {
     }
 
     /// Mounts again, as the table says, what is not mounted any more: programs would write into the directory beneath.
-    async fn as_before(&self, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+    async fn as_before(&self, entry: &FstabEntry, remote: &Remote) -> Result<(), Error> {
         let text = remote.read("/proc/self/mountinfo").await?.unwrap_or_default();
         if self.state == State::Ephemeral
-            || Mounted::all(&String::from_utf8_lossy(&text)).iter().any(|mount| mount.path == entry.path)
+            || Mounted::parse_mounts(&String::from_utf8_lossy(&text)).iter().any(|mount| mount.path == entry.path)
         {
             return Ok(());
         }
@@ -249,11 +249,11 @@ impl Mount {
     }
 
     /// The line that the table is to have.
-    async fn entry(&self, probe: &Probe) -> Result<Entry, Error> {
-        let path = probe.expand(&self.path).await?;
+    async fn entry(&self, probe: &Probe) -> Result<FstabEntry, Error> {
+        let path = probe.expand_on_host(&self.path).await?;
         let path = if path.len() > 1 { path.trim_end_matches('/').to_owned() } else { path };
         let src = match &self.src {
-            Some(src) => Some(probe.expand(src).await?),
+            Some(src) => Some(probe.expand_on_host(src).await?),
             None => None,
         };
         let needs = matches!(self.state, State::Mounted | State::Present | State::Ephemeral);
@@ -267,7 +267,7 @@ impl Mount {
         if !self.boot && !opts.split(',').any(|option| option == "noauto") {
             opts.push_str(",noauto");
         }
-        let entry = Entry {
+        let entry = FstabEntry {
             src,
             path,
             fstype: self.fstype.clone(),
@@ -282,7 +282,7 @@ impl Mount {
         }
     }
 
-    fn outcome(&self, entry: &Entry) -> Outcome {
+    fn outcome(&self, entry: &FstabEntry) -> Outcome {
         let opts = if self.opts_no_log && self.opts.is_some() { HIDDEN } else { &entry.opts };
         let mut outcome = Outcome::default()
             .with("name", entry.path.as_str())
@@ -308,38 +308,43 @@ impl Mount {
     }
 
     /// What is to be done to the table.
-    async fn table(&self, probe: &Probe, here: &Controller<'_>, entry: &Entry) -> Result<(Change, Vec<Diff>), Error> {
-        let target = Target::open(probe, self.fstab()).await?;
+    async fn table(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        entry: &FstabEntry,
+    ) -> Result<(MountChange, Vec<Diff>), Error> {
+        let target = Target::read_target(probe, self.fstab()).await?;
         let text = &target.text.characters;
         let entry = entry.adapt(|text| target.text.adapt(text));
         let edited = match self.state {
             State::Absent | State::AbsentFromFstab => table::without(text, &entry),
-            _ => table::with(text, &entry),
+            _ => table::with_entry(text, &entry),
         };
         if edited == *text {
-            return Ok((Change::default(), Vec::new()));
+            return Ok((MountChange::default(), Vec::new()));
         }
-        let wanted = Wanted::default();
-        let manner = Manner { wanted: &wanted, backup: self.backup, validate: None, make_directories: true };
-        let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+        let wanted = DesiredAttributes::default();
+        let manner = WriteOptions { wanted: &wanted, backup: self.backup, validate: None, make_directories: true };
+        let edit = file_edit::compare_text(probe, here, &target, &edited, &manner).await?;
         let before = target.there.as_ref().map(|_| target.text.encode(text));
         let hide = |diff: Diff| Diff { before: hidden(&diff.before), after: hidden(&diff.after), ..diff };
         let diff = if self.opts_no_log { Vec::new() } else { edit.diff.into_iter().map(hide).collect() };
-        Ok((Change { fstab: edit.write, before, ..Change::default() }, diff))
+        Ok((MountChange { fstab: edit.write, before, ..MountChange::default() }, diff))
     }
 
     /// Whether the table, as it is, has another source for the path: that cannot be remounted.
-    async fn has_other_source(&self, probe: &Probe, entry: &Entry) -> Result<bool, Error> {
-        let target = Target::open(probe, self.fstab()).await?;
+    async fn has_other_source(&self, probe: &Probe, entry: &FstabEntry) -> Result<bool, Error> {
+        let target = Target::read_target(probe, self.fstab()).await?;
         let src = entry.src.as_ref().map(|src| table::escaped(&target.text.adapt(src)));
         Ok(table::source(&target.text.characters, entry).is_some_and(|found| Some(found) != src.as_deref()))
     }
 
-    async fn act(&self, act: Act, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+    async fn act(&self, act: MountAction, entry: &FstabEntry, remote: &Remote) -> Result<(), Error> {
         let path = entry.path.as_str();
         match act {
-            Act::Unmount => run(remote, "unmount", path, &["umount", path]).await,
-            Act::Clear { mounted } => {
+            MountAction::Unmount => run(remote, "unmount", path, &["umount", path]).await,
+            MountAction::Clear { mounted } => {
                 if mounted {
                     run(remote, "unmount", path, &["umount", path]).await?;
                 }
@@ -348,16 +353,16 @@ impl Mount {
                     None => Ok(()),
                 }
             }
-            Act::Mount => self.mount(entry, remote).await,
-            Act::Replace => {
+            MountAction::Mount => self.mount(entry, remote).await,
+            MountAction::Replace => {
                 run(remote, "unmount", path, &["umount", path]).await?;
                 self.mount(entry, remote).await
             }
-            Act::Remount => self.remount(entry, remote).await,
+            MountAction::Remount => self.remount(entry, remote).await,
         }
     }
 
-    async fn mount(&self, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+    async fn mount(&self, entry: &FstabEntry, remote: &Remote) -> Result<(), Error> {
         let words = match self.state {
             State::Ephemeral => self.ephemeral(entry),
             _ => self.other_table(),
@@ -367,7 +372,7 @@ impl Mount {
     }
 
     /// With the options of the task or the table; where that does not work, off and on again.
-    async fn remount(&self, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+    async fn remount(&self, entry: &FstabEntry, remote: &Remote) -> Result<(), Error> {
         let own = self.state == State::Remounted && entry.opts != "defaults";
         let options = if own { format!("remount,{}", entry.opts) } else { "remount".to_owned() };
         let words = match self.state {
@@ -394,7 +399,7 @@ impl Mount {
     }
 
     /// What tells `mount` all that a table would.
-    fn ephemeral<'a>(&'a self, entry: &'a Entry) -> Vec<&'a str> {
+    fn ephemeral<'a>(&'a self, entry: &'a FstabEntry) -> Vec<&'a str> {
         let mut words = vec!["-t", self.fstype.as_deref().unwrap_or("auto")];
         if entry.opts != "defaults" {
             words.extend(["-o", entry.opts.as_str()]);

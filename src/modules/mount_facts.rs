@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::execution::quote;
 use super::{Controller, Effect, Error, Inspect, Outcome, name_pattern, python_regex};
 use crate::remote::{Command, Probe};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 /// What the kernel has mounted.
@@ -63,27 +63,31 @@ impl Inspect for MountFacts {
         arguments: &[
             Argument::new(
                 "sources",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Files, mount, or the keywords all, static and dynamic (default all)",
             ),
             Argument::new(
                 "mount_binary",
-                Kind::Any,
+                ArgumentKind::Any,
                 "The program to run when no file lists mounts (default mount); null for none",
             ),
-            Argument::new("devices", Kind::List(&Kind::Str), "Patterns with * and ?; only mounts of matching devices"),
+            Argument::new(
+                "devices",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Patterns with * and ?; only mounts of matching devices",
+            ),
             Argument::new(
                 "fstypes",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Patterns with * and ?; only mounts of matching file systems",
             ),
-            Argument::new("timeout", Kind::Float, "Timeout for each mount, in seconds (default: none)"),
-            Argument::new("on_timeout", Kind::Str, "What to do when a mount times out")
+            Argument::new("timeout", ArgumentKind::Float, "Timeout for each mount, in seconds (default: none)"),
+            Argument::new("on_timeout", ArgumentKind::Str, "What to do when a mount times out")
                 .default("error")
                 .choices(&["error", "warn", "ignore"]),
             Argument::new(
                 "include_aggregate_mounts",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to list all mounts, including those hidden by others",
             ),
         ],

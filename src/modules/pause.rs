@@ -7,8 +7,8 @@ use chrono::Local as LocalTime;
 use serde::Deserialize;
 
 use super::question::{Answer, Question};
-use super::{Controller, Done, Error, Local, Outcome};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use super::{Controller, Error, Local, ModuleResult, Outcome};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,12 +29,12 @@ impl Local for Pause {
         arguments: &[
             Argument::new(
                 "seconds",
-                Kind::Float,
+                ArgumentKind::Float,
                 "How many seconds; without it and minutes, windlass asks on the terminal",
             ),
-            Argument::new("minutes", Kind::Float, "How many minutes"),
-            Argument::new("prompt", Kind::Str, "The text of the prompt"),
-            Argument::new("echo", Kind::Bool, "Whether to show the typed text").default("true"),
+            Argument::new("minutes", ArgumentKind::Float, "How many minutes"),
+            Argument::new("prompt", ArgumentKind::Str, "The text of the prompt"),
+            Argument::new("echo", ArgumentKind::Bool, "Whether to show the typed text").default("true"),
         ],
         free_form: None,
         example: "\
@@ -56,7 +56,7 @@ impl Local for Pause {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         let (limit, unit) = self.limit()?;
         let (start, clock) = (LocalTime::now(), Instant::now());
         let (question, answer) = Question::new(self.words(limit), self.echo && limit.is_none(), limit);
@@ -85,7 +85,7 @@ impl Local for Pause {
             .with("rc", 0)
             .with("user_input", typed)
             .with("echo", self.echo);
-        Ok(Done::unchanged(outcome))
+        Ok(ModuleResult::unchanged(outcome))
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Controller, Error, Inspect, Outcome};
 use crate::remote::{Command, Probe};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,9 +19,8 @@ impl Inspect for Ping {
         name: "ping",
         collection: "ansible.builtin",
         summary: "Check that windlass can connect to a host and run commands",
-        arguments: &[
-            Argument::new("data", Kind::Str, "The text to return; \"crash\" makes the task fail").default("pong")
-        ],
+        arguments: &[Argument::new("data", ArgumentKind::Str, "The text to return; \"crash\" makes the task fail")
+            .default("pong")],
         free_form: None,
         example: "\
 - name: Check the connection

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, execution};
-use crate::remote::{Command, Probe, Remote, What};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::remote::{Command, Probe, Remote, RemoteErrorKind};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,8 +23,8 @@ impl Module for Raw {
         collection: "ansible.builtin",
         summary: "Run a line in the host's shell, unchanged",
         arguments: &[
-            Argument::new("cmd", Kind::Str, "The line").alias(&["free_form"]).required(),
-            Argument::new("executable", Kind::Path, "The shell, instead of /bin/sh"),
+            Argument::new("cmd", ArgumentKind::Str, "The line").alias(&["free_form"]).required(),
+            Argument::new("executable", ArgumentKind::Path, "The shell, instead of /bin/sh"),
         ],
         free_form: Some("cmd"),
         example: "\
@@ -47,8 +47,8 @@ impl Module for Raw {
     }
 
     async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let what = What::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
+        let what = RemoteErrorKind::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
         let output = remote.run(&Command { what, ..Command::default() }).await?;
-        Ok(execution::outcome(output, false))
+        Ok(execution::command_outcome(output, false))
     }
 }

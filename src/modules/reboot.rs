@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::execution::quote;
-use super::wait_for_connection::{BOOT_ID, Patience, boot_id, reach};
-use super::{Changes, Controller, Done, Error, Local, Outcome};
+use super::wait_for_connection::{BOOT_ID, RetryLimits, boot_id, reach};
+use super::{Changes, Controller, Error, Local, ModuleResult, Outcome};
 use crate::remote::Command;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,17 +33,33 @@ impl Local for Reboot {
         collection: "ansible.builtin",
         summary: "Reboot the host and wait until it is up again",
         arguments: &[
-            Argument::new("pre_reboot_delay", Kind::Int, "How many seconds to wait before the reboot").default("0"),
-            Argument::new("post_reboot_delay", Kind::Int, "How many seconds to wait after the reboot").default("0"),
-            Argument::new("reboot_timeout", Kind::Int, "Timeout for the reboot, in seconds").default("600"),
-            Argument::new("connect_timeout", Kind::Int, "Timeout for one connection attempt, in seconds").default("5"),
-            Argument::new("test_command", Kind::Str, "A command that must succeed before the host counts as up"),
-            Argument::new("msg", Kind::Str, "The message for logged-in users").default("Reboot initiated by Ansible"),
-            Argument::new("reboot_command", Kind::Str, "The command that reboots the host, instead of shutdown -r"),
-            Argument::new("boot_time_command", Kind::Str, "A command whose output changes with every boot")
+            Argument::new("pre_reboot_delay", ArgumentKind::Int, "How many seconds to wait before the reboot")
+                .default("0"),
+            Argument::new("post_reboot_delay", ArgumentKind::Int, "How many seconds to wait after the reboot")
+                .default("0"),
+            Argument::new("reboot_timeout", ArgumentKind::Int, "Timeout for the reboot, in seconds").default("600"),
+            Argument::new("connect_timeout", ArgumentKind::Int, "Timeout for one connection attempt, in seconds")
+                .default("5"),
+            Argument::new(
+                "test_command",
+                ArgumentKind::Str,
+                "A command that must succeed before the host counts as up",
+            ),
+            Argument::new("msg", ArgumentKind::Str, "The message for logged-in users")
+                .default("Reboot initiated by Ansible"),
+            Argument::new(
+                "reboot_command",
+                ArgumentKind::Str,
+                "The command that reboots the host, instead of shutdown -r",
+            ),
+            Argument::new("boot_time_command", ArgumentKind::Str, "A command whose output changes with every boot")
                 .default(BOOT_ID),
-            Argument::new("search_paths", Kind::List(&Kind::Str), "The directories to search for the shutdown program")
-                .default("/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin"),
+            Argument::new(
+                "search_paths",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "The directories to search for the shutdown program",
+            )
+            .default("/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin"),
         ],
         free_form: None,
         example: "\
@@ -54,8 +70,8 @@ impl Local for Reboot {
         returns: &[Return::new("rebooted", "Whether it rebooted"), Return::new("elapsed", "How many seconds it took")],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
-        let changed = |outcome| Ok(Done { changed: true, diff: Vec::new(), outcome });
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
+        let changed = |outcome| Ok(ModuleResult { changed: true, diff: Vec::new(), outcome });
         if here.host.is_this_machine() {
             let message = "refusing to reboot the machine that windlass runs on (local connection)";
             return Err(Error::failed(message));
@@ -76,7 +92,7 @@ impl Local for Reboot {
             return Err(Error::failed(format!("cannot start the reboot: {}", words.trim())));
         }
         drop(remote);
-        let patience = Patience {
+        let patience = RetryLimits {
             one: Duration::from_secs(self.connect_timeout),
             pause: Duration::from_secs(1),
             all: Duration::from_secs(self.reboot_timeout).saturating_sub(clock.elapsed()),

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::Write;
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +29,7 @@ pub(super) struct Replace {
     mode: Option<String>,
 }
 
-pub(super) struct Change {
+pub(super) struct ReplaceChange {
     write: Write,
     outcome: Outcome,
 }
@@ -43,14 +43,23 @@ impl Module for Replace {
         summary: "Replace all matches of a regular expression in a text file",
         arguments: &[
             file_arguments::TEXT_FILE,
-            Argument::new("regexp", Kind::Str, "The regular expression; ^ and $ match at every line").required(),
-            Argument::new("replace", Kind::Str, "The replacement, with \\1 and so on; the default removes matches")
-                .default(""),
-            Argument::new("after", Kind::Str, "Regular expression; only text after its first match is searched"),
-            Argument::new("before", Kind::Str, "Regular expression; only text before its match is searched"),
+            Argument::new("regexp", ArgumentKind::Str, "The regular expression; ^ and $ match at every line")
+                .required(),
+            Argument::new(
+                "replace",
+                ArgumentKind::Str,
+                "The replacement, with \\1 and so on; the default removes matches",
+            )
+            .default(""),
+            Argument::new(
+                "after",
+                ArgumentKind::Str,
+                "Regular expression; only text after its first match is searched",
+            ),
+            Argument::new("before", ArgumentKind::Str, "Regular expression; only text before its match is searched"),
             file_arguments::BACKUP,
             file_arguments::VALIDATE,
-            Argument::new("encoding", Kind::Str, "Encoding of the file: utf-8 or ascii").default("utf-8"),
+            Argument::new("encoding", ArgumentKind::Str, "Encoding of the file: utf-8 or ascii").default("utf-8"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
@@ -84,16 +93,16 @@ impl Module for Replace {
             file_arguments::returns::BACKUP_FILE,
         ],
     };
-    type Change = Change;
+    type Change = ReplaceChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<ReplaceChange>, Error> {
         if !matches!(self.encoding.to_ascii_lowercase().replace('_', "-").as_str(), "utf-8" | "utf8" | "ascii") {
             return Err(Error::Failed {
                 message: format!("replace: unknown encoding {:?}", self.encoding),
                 hint: Some("use utf-8; bytes that are not UTF-8 stay as they are".to_owned()),
             });
         }
-        let target = Target::open(probe, &self.path).await?;
+        let target = Target::read_target(probe, &self.path).await?;
         target.must_exist()?;
         let text = &target.text.characters;
         let outcome = Outcome::default().with("rc", 0);
@@ -105,25 +114,27 @@ impl Module for Replace {
         let (new, count) = substitute(&regex, &text[section.clone()], &target.text.adapt(&self.replace))?;
         let edited = format!("{}{new}{}", &text[..section.start], &text[section.end..]);
         let message = if edited == *text { String::new() } else { format!("{count} replacements made") };
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
-        let manner = Manner {
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
+        let manner = WriteOptions {
             wanted: &wanted,
             backup: self.backup,
             validate: self.validate.as_deref(),
             make_directories: false,
         };
-        let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+        let edit = file_edit::compare_text(probe, here, &target, &edited, &manner).await?;
         let outcome = outcome.message(file_edit::message(&message, edit.attributes_change));
         Ok(match edit.write {
             None => Plan::Unchanged(outcome),
             Some(write) => {
-                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: ReplaceChange { write, outcome } }
             }
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let backup = change.write.apply(remote, here).await?;
+    async fn apply(&self, change: ReplaceChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply_write(remote, here).await?;
         Ok(match backup {
             Some(backup) => change.outcome.with("backup_file", backup),
             None => change.outcome,
@@ -154,7 +165,7 @@ fn substitute(regex: &Regex, text: &str, replacement: &str) -> Result<(String, u
         let captures = captures.map_err(|error| python_regex::too_hard(regex, &error))?;
         let whole = captures.get(0).expect("group 0 is the whole match");
         out.push_str(&text[end..whole.start()]);
-        out.push_str(&python_regex::expand(replacement, &captures)?);
+        out.push_str(&python_regex::expand_captures(replacement, &captures)?);
         end = whole.end();
         count += 1;
     }

@@ -6,11 +6,11 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::async_job::{self, Notes};
-use super::execution::{self, Guard, quote};
+use super::async_job::{self, JobMetadata};
+use super::execution::{self, RunCondition, quote};
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Attributes, Command, Probe, Remote, What};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::remote::{Attributes, Command, Probe, Remote, RemoteErrorKind};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::vault;
 
 #[derive(Debug, Deserialize)]
@@ -40,14 +40,15 @@ impl Module for Script {
         collection: "ansible.builtin",
         summary: "Run a script of the controller on the host",
         arguments: &[
-            Argument::new("cmd", Kind::Str, "The script's file on the controller and its arguments")
+            Argument::new("cmd", ArgumentKind::Str, "The script's file on the controller and its arguments")
                 .alias(&["free_form"])
                 .required(),
-            Argument::new("chdir", Kind::Path, "The directory to run in, absolute"),
-            Argument::new("creates", Kind::Path, "A path or pattern; if it exists, the task is skipped"),
-            Argument::new("removes", Kind::Path, "A path or pattern; unless it exists, the task is skipped"),
-            Argument::new("executable", Kind::Str, "The interpreter, instead of the one in the first line"),
-            Argument::new("decrypt", Kind::Bool, "Whether to decrypt a file encrypted with the vault").default("true"),
+            Argument::new("chdir", ArgumentKind::Path, "The directory to run in, absolute"),
+            Argument::new("creates", ArgumentKind::Path, "A path or pattern; if it exists, the task is skipped"),
+            Argument::new("removes", ArgumentKind::Path, "A path or pattern; unless it exists, the task is skipped"),
+            Argument::new("executable", ArgumentKind::Str, "The interpreter, instead of the one in the first line"),
+            Argument::new("decrypt", ArgumentKind::Bool, "Whether to decrypt a file encrypted with the vault")
+                .default("true"),
         ],
         free_form: Some("cmd"),
         example: "\
@@ -67,7 +68,7 @@ impl Module for Script {
     type Change = Prepared;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Prepared>, Error> {
-        let guard = Guard { chdir: None, creates: self.creates.as_deref(), removes: self.removes.as_deref() };
+        let guard = RunCondition { chdir: None, creates: self.creates.as_deref(), removes: self.removes.as_deref() };
         if let Some(reason) = guard.reason(probe).await? {
             let message = match reason.exists {
                 true => format!("{} exists, matching creates option", reason.path),
@@ -88,16 +89,16 @@ impl Module for Script {
     async fn apply(&self, change: Prepared, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         if let Some(limit) = here.apart {
             // The script lies with the job, and goes with it.
-            let place = async_job::place(remote, here).await?;
+            let place = async_job::job_location(remote, here).await?;
             let command = self.put(&change, &format!("{}/script.", place.directory), remote).await?;
-            let notes = Notes { cmd: serde_json::Value::Null, strip: false, program: None, bare: true };
-            return async_job::start(remote, &place, &command, limit, &notes).await;
+            let notes = JobMetadata { cmd: serde_json::Value::Null, strip: false, program: None, bare: true };
+            return async_job::start_job(remote, &place, &command, limit, &notes).await;
         }
         let directory = remote.temporary_directory().await?;
         let command = self.put(&change, &format!("{directory}/"), remote).await?;
         let output = remote.run(&command).await;
         remote.remove(&directory).await?;
-        Ok(execution::outcome(output?, false))
+        Ok(execution::command_outcome(output?, false))
     }
 }
 
@@ -110,15 +111,15 @@ impl Script {
         let interpreter = self.executable.clone().unwrap_or_else(|| interpreter(&change.content));
         let line = format!("{interpreter} {}{}", quote(&file), change.arguments);
         let directory = match &self.chdir {
-            Some(path) => Some(remote.expand(path).await?),
+            Some(path) => Some(remote.expand_on_host(path).await?),
             None => None,
         };
-        Ok(Command { what: What::Shell { line, executable: None }, directory, ..Command::default() })
+        Ok(Command { what: RemoteErrorKind::Shell { line, executable: None }, directory, ..Command::default() })
     }
 
     fn prepare(&self, here: &Controller<'_>) -> Result<Prepared, Error> {
         let (source, arguments) = split(&self.cmd)?;
-        let path = here.find("files", &source)?;
+        let path = here.find_file("files", &source)?;
         let cannot = |reason: String| Error::failed(format!("cannot read {}: {reason}", path.display()));
         let mut content = std::fs::read(&path).map_err(|error| cannot(error.to_string()))?;
         if let Ok(text) = std::str::from_utf8(&content)

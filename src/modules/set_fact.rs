@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{Controller, Done, Effect, Error, Local, Outcome};
-use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, Return};
+use super::{Controller, Effect, Error, Local, ModuleResult, Outcome};
+use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 const CACHEABLE: &str = "cacheable";
@@ -24,8 +24,9 @@ impl Local for SetFact {
         collection: "ansible.builtin",
         summary: "Set variables of the host for the rest of the run",
         arguments: &[
-            Argument::new(CACHEABLE, Kind::Bool, "Whether they are also kept as facts of the host").default("false"),
-            Argument::new(ANY_NAME, Kind::Any, "Variables of any name and their values"),
+            Argument::new(CACHEABLE, ArgumentKind::Bool, "Whether they are also kept as facts of the host")
+                .default("false"),
+            Argument::new(ANY_NAME, ArgumentKind::Any, "Variables of any name and their values"),
         ],
         free_form: None,
         example: "\
@@ -43,7 +44,7 @@ impl Local for SetFact {
         Ok(SetFact(pairs.map(|(name, value)| (name.to_string(), value)).collect()))
     }
 
-    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, _: &Controller<'_>) -> Result<ModuleResult, Error> {
         let vars: Vars = self
             .0
             .iter()
@@ -59,7 +60,7 @@ impl Local for SetFact {
             true => outcome.effect(Effect::Facts(vars.clone())),
             false => outcome,
         };
-        Ok(Done::unchanged(outcome.effect(Effect::SetFact(vars))))
+        Ok(ModuleResult::unchanged(outcome.effect(Effect::SetFact(vars))))
     }
 }
 

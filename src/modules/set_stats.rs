@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{Controller, Done, Effect, Error, Local, Outcome, set_fact};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use super::{Controller, Effect, Error, Local, ModuleResult, Outcome, set_fact};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
@@ -25,11 +25,15 @@ impl Local for SetStats {
         collection: "ansible.builtin",
         summary: "Set statistics of the run, shown at its end",
         arguments: &[
-            Argument::new("data", Kind::Dict, "Names and values").required(),
-            Argument::new("per_host", Kind::Bool, "Whether to keep them for each host instead of for the run")
+            Argument::new("data", ArgumentKind::Dict, "Names and values").required(),
+            Argument::new("per_host", ArgumentKind::Bool, "Whether to keep them for each host instead of for the run")
                 .default("false"),
-            Argument::new("aggregate", Kind::Bool, "Whether to add to existing values instead of replacing them")
-                .default("true"),
+            Argument::new(
+                "aggregate",
+                ArgumentKind::Bool,
+                "Whether to add to existing values instead of replacing them",
+            )
+            .default("true"),
         ],
         free_form: None,
         example: "\
@@ -41,7 +45,7 @@ impl Local for SetStats {
         returns: &[Return::new("ansible_stats", "data, per_host and aggregate")],
     };
 
-    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, _: &Controller<'_>) -> Result<ModuleResult, Error> {
         let vars: Vars = self.data.iter().map(|(name, value)| (Arc::from(name.as_str()), value.clone())).collect();
         set_fact::check_names(&vars)?;
         let stats = Value::from_pairs([
@@ -50,6 +54,6 @@ impl Local for SetStats {
             ("aggregate", Value::from(self.aggregate)),
         ]);
         let effect = Effect::Stats { vars, per_host: self.per_host, aggregate: self.aggregate };
-        Ok(Done::unchanged(Outcome::default().with("ansible_stats", stats).effect(effect)))
+        Ok(ModuleResult::unchanged(Outcome::default().with("ansible_stats", stats).effect(effect)))
     }
 }

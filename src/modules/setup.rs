@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{Controller, Effect, Error, Inspect, Outcome, name_pattern, python_regex};
 use crate::remote::{Command, Links, Probe, gathers};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
@@ -26,20 +26,26 @@ pub(super) struct Setup {
     _parallel: Option<bool>,
 }
 
-const FILTER: Argument =
-    Argument::new("filter", Kind::List(&Kind::Str), "Patterns with * and ?; only facts that match one are kept")
-        .default("[]");
+const FILTER: Argument = Argument::new(
+    "filter",
+    ArgumentKind::List(&ArgumentKind::Str),
+    "Patterns with * and ?; only facts that match one are kept",
+)
+.default("[]");
 const SUBSET: Argument = Argument::new(
     "gather_subset",
-    Kind::List(&Kind::Str),
+    ArgumentKind::List(&ArgumentKind::Str),
     "Which facts to gather, such as all, min, network, !hardware",
 )
 .default("all");
-const TIMEOUT: Argument =
-    Argument::new("gather_timeout", Kind::Int, "Accepted for compatibility; windlass reads all facts in one request")
-        .default("10");
+const TIMEOUT: Argument = Argument::new(
+    "gather_timeout",
+    ArgumentKind::Int,
+    "Accepted for compatibility; windlass reads all facts in one request",
+)
+.default("10");
 const FACT_PATH: Argument =
-    Argument::new("fact_path", Kind::Path, "The directory on the host with local facts, *.fact")
+    Argument::new("fact_path", ArgumentKind::Path, "The directory on the host with local facts, *.fact")
         .default("/etc/ansible/facts.d");
 
 /// What a play does with `gather_facts: true`, as a task.
@@ -48,7 +54,11 @@ pub(super) static GATHER_FACTS: Doc = Doc {
     collection: "ansible.builtin",
     summary: "Gather facts of the host; the same as setup",
     arguments: &[
-        Argument::new("parallel", Kind::Bool, "Accepted for compatibility; windlass reads all facts in one request"),
+        Argument::new(
+            "parallel",
+            ArgumentKind::Bool,
+            "Accepted for compatibility; windlass reads all facts in one request",
+        ),
         FILTER,
         SUBSET,
         TIMEOUT,
@@ -119,9 +129,9 @@ const MOST_OWN_FACT: usize = 4 << 20;
 /// What the host says of itself in `*.fact` files: JSON, INI, or a program that prints either. A file that cannot be
 /// used says so in its own place.
 async fn own_facts(probe: &Probe, directory: &str) -> Result<Value, Error> {
-    let directory = probe.expand(directory).await?;
+    let directory = probe.expand_on_host(directory).await?;
     let mut facts = Vars::new();
-    for name in probe.list(&directory).await?.unwrap_or_default() {
+    for name in probe.list_directory(&directory).await?.unwrap_or_default() {
         let Some(short) = name.strip_suffix(".fact").filter(|short| !short.starts_with('.')) else { continue };
         facts.insert(Arc::from(short), own_fact(probe, &format!("{directory}/{name}")).await?);
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{Controller, Error, Inspect, Outcome};
 use crate::remote::{FileKind, Links, Probe};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@ impl Inspect for Slurp {
         name: "slurp",
         collection: "ansible.builtin",
         summary: "Read a file of the host",
-        arguments: &[Argument::new("src", Kind::Path, "The file on the host").required().alias(&["path"])],
+        arguments: &[Argument::new("src", ArgumentKind::Path, "The file on the host").required().alias(&["path"])],
         free_form: None,
         example: r#"
 - name: Read the mount table
@@ -41,7 +41,7 @@ impl Inspect for Slurp {
         ],
     };
     async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let path = probe.expand(&self.src).await?;
+        let path = probe.expand_on_host(&self.src).await?;
         // Files of /proc have no size, so reading is the only way to know; what reading refuses is looked at after.
         let content = match probe.read(&path).await {
             Ok(Some(content)) => content,

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::stat_fields::{self, set};
+use super::stat_fields::{self, set_field};
 use super::{Controller, Error, Inspect, Outcome};
 use crate::remote::{self, Command, Digest, FileKind, Links, Probe};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Deserialize)]
@@ -51,16 +51,17 @@ impl Inspect for Stat {
         collection: "ansible.builtin",
         summary: "Return the status of a file or directory on the host",
         arguments: &[
-            Argument::new("path", Kind::Path, "The path on the host").required().alias(&["dest", "name"]),
-            Argument::new("follow", Kind::Bool, "Whether to follow symbolic links").default("false"),
-            Argument::new("get_checksum", Kind::Bool, "Whether to return the checksum of a file").default("true"),
-            Argument::new("get_mime", Kind::Bool, "Whether to return the output of the file command")
+            Argument::new("path", ArgumentKind::Path, "The path on the host").required().alias(&["dest", "name"]),
+            Argument::new("follow", ArgumentKind::Bool, "Whether to follow symbolic links").default("false"),
+            Argument::new("get_checksum", ArgumentKind::Bool, "Whether to return the checksum of a file")
+                .default("true"),
+            Argument::new("get_mime", ArgumentKind::Bool, "Whether to return the output of the file command")
                 .default("true")
                 .alias(&["mime", "mime_type", "mime-type"]),
-            Argument::new("get_attributes", Kind::Bool, "Whether to return the output of the lsattr command")
+            Argument::new("get_attributes", ArgumentKind::Bool, "Whether to return the output of the lsattr command")
                 .default("true")
                 .alias(&["attr", "attributes"]),
-            Argument::new("checksum_algorithm", Kind::Str, "Which checksum")
+            Argument::new("checksum_algorithm", ArgumentKind::Str, "Which checksum")
                 .default("sha1")
                 .choices(&["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
                 .alias(&["checksum", "checksum_algo"]),
@@ -84,7 +85,7 @@ impl Inspect for Stat {
         )],
     };
     async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let path = probe.expand(&self.path).await?;
+        let path = probe.expand_on_host(&self.path).await?;
         let links = if self.follow { Links::Follow } else { Links::Keep };
         let found = match self.get_checksum {
             true => probe.stat_and_digest(&path, links, self.checksum_algorithm.into()).await?,
@@ -94,10 +95,10 @@ impl Inspect for Stat {
             let missing = Value::from_pairs([("exists", false)]);
             return Ok(Outcome::default().with("stat", missing));
         };
-        let mut fields = stat_fields::of(&path, &stat);
-        set(&mut fields, "exists", true);
+        let mut fields = stat_fields::stat_values(&path, &stat);
+        set_field(&mut fields, "exists", true);
         if let Some(checksum) = checksum {
-            set(&mut fields, "checksum", checksum);
+            set_field(&mut fields, "checksum", checksum);
         }
         self.look_further(probe, &path, &stat, &mut fields).await?;
         Ok(Outcome::default().with("stat", Value::from_pairs(fields)))
@@ -131,14 +132,14 @@ impl Stat {
         let mut next = || lines.next().unwrap_or_default();
         let mut may = next().split(' ').map(|flag| flag == "1");
         for name in ["readable", "writeable", "executable"] {
-            set(fields, name, may.next().unwrap_or(false));
+            set_field(fields, name, may.next().unwrap_or(false));
         }
         blocks(next(), fields);
         let mime = next();
         if self.get_mime {
             let (kind, charset) = mime.split_once("; charset=").unwrap_or(("unknown", "unknown"));
-            set(fields, "mimetype", kind);
-            set(fields, "charset", charset);
+            set_field(fields, "mimetype", kind);
+            set_field(fields, "charset", charset);
         }
         let attributes = next();
         if self.get_attributes {
@@ -146,8 +147,8 @@ impl Stat {
         }
         if stat.kind == FileKind::Link {
             let source = next();
-            set(fields, "lnk_source", source.strip_suffix('\n').unwrap_or(source));
-            set(fields, "lnk_target", stat.link_target.as_deref().unwrap_or_default());
+            set_field(fields, "lnk_source", source.strip_suffix('\n').unwrap_or(source));
+            set_field(fields, "lnk_target", stat.link_target.as_deref().unwrap_or_default());
         }
         Ok(())
     }
@@ -161,11 +162,11 @@ fn blocks(line: &str, fields: &mut Vars) {
         .filter_map(|(at, text)| if at < 2 { text.parse().ok() } else { u64::from_str_radix(text, 16).ok() })
         .collect();
     if let [blocks, size, major, minor] = numbers[..] {
-        set(fields, "blocks", blocks);
-        set(fields, "block_size", size);
+        set_field(fields, "blocks", blocks);
+        set_field(fields, "block_size", size);
         // As glibc's makedev puts them together.
         let device = (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32;
-        set(fields, "device_type", device);
+        set_field(fields, "device_type", device);
     }
 }
 
@@ -175,9 +176,9 @@ fn extended(line: &str, fields: &mut Vars) {
     let version = words.next();
     let flags: String = words.next().unwrap_or_default().chars().filter(|flag| *flag != '-').collect();
     let names: Vec<Value> = flags.chars().filter_map(attribute).map(Value::from).collect();
-    set(fields, "version", version);
-    set(fields, "attributes", Value::from_iter(names));
-    set(fields, "attr_flags", flags);
+    set_field(fields, "version", version);
+    set_field(fields, "attributes", Value::from_iter(names));
+    set_field(fields, "attr_flags", flags);
 }
 
 /// The name of a flag of `lsattr`.

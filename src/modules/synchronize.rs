@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use self::compare::{Action, Difference, Receiver, Wanted};
+use self::compare::{Action, Receiver, SyncOptions, SyncPlan};
 use self::filter::Filter;
 use self::pull::Pull;
 use self::push::Push;
-use self::tree::{Item, Listed, Names, Reading, Tree, What};
+use self::tree::{AccountNames, FilteredTree, Item, Tree, TreeEntryKind, TreeReadOptions};
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_digest, host_path};
 use crate::remote::{Attributes, Command, FileKind, Links, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,7 +70,7 @@ pub(super) enum Transfer {
     Pull(Pull),
 }
 
-pub(super) struct Change {
+pub(super) struct SynchronizeChange {
     transfer: Transfer,
     /// The destination's directory is made first.
     makes_root: bool,
@@ -78,7 +78,7 @@ pub(super) struct Change {
 }
 
 /// What is sent, from where to where.
-struct Way {
+struct SyncPaths {
     /// The directory that paths are below on the sending side; of a single file the directory that it is in.
     from: String,
     /// The same on the receiving side.
@@ -99,56 +99,75 @@ impl Module for Synchronize {
         collection: "ansible.posix",
         summary: "Synchronize a directory of the host with one of the controller, in either direction",
         arguments: &[
-            Argument::new("src", Kind::Path, "The source; only the contents of a directory if it ends with /")
+            Argument::new("src", ArgumentKind::Path, "The source; only the contents of a directory if it ends with /")
                 .required(),
-            Argument::new("dest", Kind::Path, "The destination; its parent must exist").required(),
+            Argument::new("dest", ArgumentKind::Path, "The destination; its parent must exist").required(),
             Argument::new(
                 "mode",
-                Kind::Str,
+                ArgumentKind::Str,
                 "push: from the controller to the host; pull: from the host to the controller",
             )
             .default("push")
             .choices(&["pull", "push"]),
-            Argument::new("archive", Kind::Bool, "The default of recursive, links, perms, times, owner and group")
+            Argument::new(
+                "archive",
+                ArgumentKind::Bool,
+                "The default of recursive, links, perms, times, owner and group",
+            )
+            .default("true"),
+            Argument::new("recursive", ArgumentKind::Bool, "Whether to copy directories"),
+            Argument::new("links", ArgumentKind::Bool, "Whether to copy symbolic links"),
+            Argument::new("copy_links", ArgumentKind::Bool, "Whether to copy the targets of links instead")
+                .default("false"),
+            Argument::new("perms", ArgumentKind::Bool, "Whether to keep file modes"),
+            Argument::new("times", ArgumentKind::Bool, "Whether to keep modification times"),
+            Argument::new("owner", ArgumentKind::Bool, "Whether to keep owners, if root writes"),
+            Argument::new("group", ArgumentKind::Bool, "Whether to keep groups, if root writes"),
+            Argument::new(
+                "checksum",
+                ArgumentKind::Bool,
+                "Whether to compare contents even if size and time are the same",
+            )
+            .default("false"),
+            Argument::new("delete", ArgumentKind::Bool, "Whether to remove files that only the destination has")
+                .default("false"),
+            Argument::new("existing_only", ArgumentKind::Bool, "Whether to update existing files only")
+                .default("false"),
+            Argument::new(
+                "rsync_opts",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "--exclude=PATTERN and --include=PATTERN, no others",
+            )
+            .default("[]"),
+            Argument::new("compress", ArgumentKind::Bool, "Accepted for compatibility; the connection decides")
                 .default("true"),
-            Argument::new("recursive", Kind::Bool, "Whether to copy directories"),
-            Argument::new("links", Kind::Bool, "Whether to copy symbolic links"),
-            Argument::new("copy_links", Kind::Bool, "Whether to copy the targets of links instead").default("false"),
-            Argument::new("perms", Kind::Bool, "Whether to keep file modes"),
-            Argument::new("times", Kind::Bool, "Whether to keep modification times"),
-            Argument::new("owner", Kind::Bool, "Whether to keep owners, if root writes"),
-            Argument::new("group", Kind::Bool, "Whether to keep groups, if root writes"),
-            Argument::new("checksum", Kind::Bool, "Whether to compare contents even if size and time are the same")
-                .default("false"),
-            Argument::new("delete", Kind::Bool, "Whether to remove files that only the destination has")
-                .default("false"),
-            Argument::new("existing_only", Kind::Bool, "Whether to update existing files only").default("false"),
-            Argument::new("rsync_opts", Kind::List(&Kind::Str), "--exclude=PATTERN and --include=PATTERN, no others")
-                .default("[]"),
-            Argument::new("compress", Kind::Bool, "Accepted for compatibility; the connection decides").default("true"),
             Argument::new(
                 "delay_updates",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Accepted for compatibility; files are always replaced atomically",
             )
             .default("true"),
             Argument::new(
                 "use_ssh_args",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Accepted for compatibility; the host's connection is always used",
             )
             .default("false"),
-            Argument::new("verify_host", Kind::Bool, "Accepted for compatibility; the host's connection decides")
-                .default("false"),
+            Argument::new(
+                "verify_host",
+                ArgumentKind::Bool,
+                "Accepted for compatibility; the host's connection decides",
+            )
+            .default("false"),
             Argument::new(
                 "ssh_connection_multiplexing",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Accepted for compatibility; the host's connection is always used",
             )
             .default("false"),
             Argument::new(
                 "set_remote_user",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Accepted for compatibility; the host's connection is always used",
             )
             .default("true"),
@@ -177,34 +196,34 @@ impl Module for Synchronize {
             Return::new("rc", "0"),
         ],
     };
-    type Change = Change;
+    type Change = SynchronizeChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let filter = Filter::parse(&self.rsync_opts)?;
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<SynchronizeChange>, Error> {
+        let filter = Filter::parse_filter(&self.rsync_opts)?;
         if self.delete && !self.is_on(self.recursive) {
             return Err(Error::failed("synchronize: delete needs recursive"));
         }
-        let names = Names::read();
+        let names = AccountNames::read_account_names();
         match self.mode {
             Mode::Push => self.plan_push(probe, here, &filter, &names).await,
             Mode::Pull => self.plan_pull(probe, here, &filter, &names).await,
         }
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: SynchronizeChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         match change.transfer {
             Transfer::Push(push) => {
                 if change.makes_root {
                     remote.make_directory(&push.root, &Attributes::default()).await?;
                 }
-                push.apply(remote, here).await?;
+                push.apply_push(remote, here).await?;
             }
             Transfer::Pull(pull) => {
                 if change.makes_root {
                     let made = std::fs::create_dir_all(&pull.root);
                     made.map_err(|error| Error::failed(format!("cannot create {}: {error}", pull.root.display())))?;
                 }
-                pull.apply(remote).await?;
+                pull.apply_pull(remote).await?;
             }
         }
         Ok(change.outcome)
@@ -216,8 +235,8 @@ impl Synchronize {
         argument.unwrap_or(self.archive)
     }
 
-    fn wanted(&self) -> Wanted {
-        Wanted {
+    fn wanted(&self) -> SyncOptions {
+        SyncOptions {
             links: self.is_on(self.links) && !self.copy_links,
             perms: self.is_on(self.perms),
             times: self.is_on(self.times),
@@ -234,10 +253,10 @@ impl Synchronize {
         probe: &Probe,
         here: &Controller<'_>,
         filter: &Filter,
-        names: &Names,
-    ) -> Result<Plan<Change>, Error> {
-        let src = here.find("files", &self.src)?;
-        let dest = probe.expand(&self.dest).await?;
+        names: &AccountNames,
+    ) -> Result<Plan<SynchronizeChange>, Error> {
+        let src = here.find_file("files", &self.src)?;
+        let dest = probe.expand_on_host(&self.dest).await?;
         let contents = self.src.ends_with('/');
         let top = tree::controller_item(&src, names, contents || self.copy_links)?;
         let top = top.ok_or_else(|| {
@@ -248,22 +267,22 @@ impl Synchronize {
         let Some(way) = self.way(&src.to_string_lossy(), &dest, &top, contents, into)? else {
             return Ok(skipped(&self.src));
         };
-        let reading = Reading { filter, prefix: &way.prefix, follow: self.copy_links };
+        let reading = TreeReadOptions { filter, prefix: &way.prefix, follow: self.copy_links };
         let sender = match &way.single {
             Some(name) => single(name, top),
             None => tree::of_controller(&src, names, &reading)?,
         };
         let root = host_root(probe, here, &way).await?;
         let receiver = match (&way.single, root) {
-            (_, Root::Missing) => Listed::default(),
+            (_, Root::Missing) => FilteredTree::default(),
             (Some(name), Root::There) => {
-                match tree::host_item(probe, &host_path::join(&way.root, name), false).await? {
+                match tree::host_item(probe, &host_path::join_path(&way.root, name), false).await? {
                     Some(item) => single(name, item),
-                    None => Listed::default(),
+                    None => FilteredTree::default(),
                 }
             }
             (None, Root::There) => {
-                tree::of_host(probe, &way.root, &Reading { follow: false, ..reading }, false).await?
+                tree::host_tree_entries(probe, &way.root, &TreeReadOptions { follow: false, ..reading }, false).await?
             }
         };
         let wanted = self.wanted();
@@ -288,9 +307,9 @@ impl Synchronize {
         probe: &Probe,
         here: &Controller<'_>,
         filter: &Filter,
-        names: &Names,
-    ) -> Result<Plan<Change>, Error> {
-        let src = probe.expand(&self.src).await?;
+        names: &AccountNames,
+    ) -> Result<Plan<SynchronizeChange>, Error> {
+        let src = probe.expand_on_host(&self.src).await?;
         let dest = local_path(here, &self.dest);
         let contents = src.ends_with('/');
         let top = tree::host_item(probe, &src, contents || self.copy_links).await?;
@@ -298,21 +317,23 @@ impl Synchronize {
         let text = dest.to_string_lossy().into_owned();
         let into = self.dest.ends_with('/') || dest.is_dir();
         let Some(way) = self.way(&src, &text, &top, contents, into)? else { return Ok(skipped(&src)) };
-        let reading = Reading { filter, prefix: &way.prefix, follow: self.copy_links };
+        let reading = TreeReadOptions { filter, prefix: &way.prefix, follow: self.copy_links };
         let sender = match &way.single {
             Some(name) => single(name, top),
             // What cannot be read must not look as if it were not there: delete would remove it here.
-            None => tree::of_host(probe, &way.from, &reading, true).await?,
+            None => tree::host_tree_entries(probe, &way.from, &reading, true).await?,
         };
         let root_path = PathBuf::from(&way.root);
         let root = local_root(here, &way)?;
         let receiver = match (&way.single, root) {
-            (_, Root::Missing) => Listed::default(),
+            (_, Root::Missing) => FilteredTree::default(),
             (Some(name), Root::There) => match tree::controller_item(&root_path.join(name), names, false)? {
                 Some(item) => single(name, item),
-                None => Listed::default(),
+                None => FilteredTree::default(),
             },
-            (None, Root::There) => tree::of_controller(&root_path, names, &Reading { follow: false, ..reading })?,
+            (None, Root::There) => {
+                tree::of_controller(&root_path, names, &TreeReadOptions { follow: false, ..reading })?
+            }
         };
         let wanted = self.wanted();
         let unsure = compare::unsure(&sender.tree, &receiver.tree, &wanted);
@@ -340,32 +361,32 @@ impl Synchronize {
     }
 
     /// Where things go. None: there is nothing to send. `into`: the destination is a directory.
-    fn way(&self, src: &str, dest: &str, top: &Item, contents: bool, into: bool) -> Result<Option<Way>, Error> {
+    fn way(&self, src: &str, dest: &str, top: &Item, contents: bool, into: bool) -> Result<Option<SyncPaths>, Error> {
         let trimmed = if dest.trim_end_matches('/').is_empty() { "/" } else { dest.trim_end_matches('/') };
         let base = host_path::base_name(src).to_owned();
         match top.what {
-            What::Directory if !self.is_on(self.recursive) => Ok(None),
-            What::Directory if contents => {
+            TreeEntryKind::Directory if !self.is_on(self.recursive) => Ok(None),
+            TreeEntryKind::Directory if contents => {
                 let above = host_path::parent(trimmed).to_owned();
                 let root = trimmed.to_owned();
-                Ok(Some(Way { from: src.to_owned(), root, single: None, prefix: String::new(), above }))
+                Ok(Some(SyncPaths { from: src.to_owned(), root, single: None, prefix: String::new(), above }))
             }
-            What::Directory => {
-                let root = host_path::join(trimmed, &base);
+            TreeEntryKind::Directory => {
+                let root = host_path::join_path(trimmed, &base);
                 let above = host_path::parent(trimmed).to_owned();
-                Ok(Some(Way { from: src.to_owned(), root, single: None, prefix: base, above }))
+                Ok(Some(SyncPaths { from: src.to_owned(), root, single: None, prefix: base, above }))
             }
-            What::Link(_) if !self.is_on(self.links) => Ok(None),
-            What::File | What::Link(_) => {
+            TreeEntryKind::Link(_) if !self.is_on(self.links) => Ok(None),
+            TreeEntryKind::File | TreeEntryKind::Link(_) => {
                 let (root, name) = match into {
                     true => (trimmed.to_owned(), base),
                     false => (host_path::parent(trimmed).to_owned(), host_path::base_name(trimmed).to_owned()),
                 };
                 let above = if into { host_path::parent(trimmed).to_owned() } else { root.clone() };
                 let from = host_path::parent(src).to_owned();
-                Ok(Some(Way { from, root, single: Some(name), prefix: String::new(), above }))
+                Ok(Some(SyncPaths { from, root, single: Some(name), prefix: String::new(), above }))
             }
-            What::Other => {
+            TreeEntryKind::Other => {
                 Err(Error::failed(format!("cannot synchronize {src}: it is neither a file nor a directory")))
             }
         }
@@ -373,12 +394,12 @@ impl Synchronize {
 
     fn compare(
         &self,
-        sender: &Listed,
-        receiver: &Listed,
+        sender: &FilteredTree,
+        receiver: &FilteredTree,
         side: &Receiver,
         (ours, theirs): (&HashMap<String, String>, &HashMap<String, String>),
         mark: char,
-    ) -> Result<Difference, Error> {
+    ) -> Result<SyncPlan, Error> {
         let filters = sender.tree.keys().find(|path| host_path::base_name(path) == ".rsync-filter");
         if let Some(path) = filters {
             return Err(Error::Failed {
@@ -389,16 +410,16 @@ impl Synchronize {
             });
         }
         let same = |path: &str| ours.get(path).is_some_and(|digest| theirs.get(path) == Some(digest));
-        compare::compare(&sender.tree, receiver, &self.wanted(), side, &same, mark)
+        compare::compare_trees(&sender.tree, receiver, &self.wanted(), side, &same, mark)
     }
 
     fn planned(
         &self,
         here: &Controller<'_>,
-        difference: Difference,
+        difference: SyncPlan,
         is_missing: bool,
-        transfer: impl FnOnce(Difference) -> Transfer,
-    ) -> Plan<Change> {
+        transfer: impl FnOnce(SyncPlan) -> Transfer,
+    ) -> Plan<SynchronizeChange> {
         let text = difference.lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let outcome = Outcome::default()
             .message(text.clone())
@@ -412,18 +433,18 @@ impl Synchronize {
             false => Vec::new(),
         };
         let makes_root = is_missing && difference.steps.iter().any(|step| step.action != Action::SetAttributes);
-        let change = Change { transfer: transfer(difference), makes_root, outcome: outcome.clone() };
+        let change = SynchronizeChange { transfer: transfer(difference), makes_root, outcome: outcome.clone() };
         Plan::Change { diff, outcome, change }
     }
 }
 
-fn skipped(path: &str) -> Plan<Change> {
+fn skipped(path: &str) -> Plan<SynchronizeChange> {
     let words = format!("skipping {path}: it is a directory and recursive is off, or a link and links is off");
     Plan::Unchanged(Outcome::default().message(words).with("rc", 0).with("stdout_lines", Vec::<String>::new()))
 }
 
-fn single(name: &str, item: Item) -> Listed {
-    Listed { tree: Tree::from([(name.to_owned(), item)]), excluded: Vec::new() }
+fn single(name: &str, item: Item) -> FilteredTree {
+    FilteredTree { tree: Tree::from([(name.to_owned(), item)]), excluded: Vec::new() }
 }
 
 /// The receiving directory.
@@ -435,8 +456,8 @@ enum Root {
 
 const NO_PARENT: &str = "create it with an earlier task: synchronize creates only the last part of dest";
 
-async fn host_root(probe: &Probe, here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
-    let Way { root, above, .. } = way;
+async fn host_root(probe: &Probe, here: &Controller<'_>, way: &SyncPaths) -> Result<Root, Error> {
+    let SyncPaths { root, above, .. } = way;
     match probe.stat(root, Links::Follow).await? {
         Some(stat) if stat.kind == FileKind::Directory => return Ok(Root::There),
         Some(_) => return Err(Error::failed(format!("cannot synchronize to {root}: it is not a directory"))),
@@ -450,8 +471,8 @@ async fn host_root(probe: &Probe, here: &Controller<'_>, way: &Way) -> Result<Ro
     Ok(Root::Missing)
 }
 
-fn local_root(here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
-    let Way { root, above, .. } = way;
+fn local_root(here: &Controller<'_>, way: &SyncPaths) -> Result<Root, Error> {
+    let SyncPaths { root, above, .. } = way;
     match std::fs::metadata(root) {
         Ok(meta) if meta.is_dir() => return Ok(Root::There),
         Ok(_) => return Err(Error::failed(format!("cannot synchronize to {root}: it is not a directory"))),
@@ -466,7 +487,7 @@ fn local_root(here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
 
 /// A path of the controller: relative ones start at the play's directory.
 fn local_path(here: &Controller<'_>, path: &str) -> PathBuf {
-    here.scope.base.join(here.scope.surroundings.expand(path))
+    here.scope.base.join(here.scope.surroundings.expand_home(path))
 }
 
 /// The names of the owners of a tree.
@@ -485,7 +506,7 @@ while [ "$n" -gt 0 ]; do echo "u $(id -u "$1" 2>/dev/null) $1"; shift; n=$((n-1)
 for g do echo "g $( { getent group "$g" || awk -F: -v n="$g" '$1 == n' /etc/group; } 2>/dev/null | cut -d: -f3) $g"; done
 "#;
 
-async fn host_receiver(probe: &Probe, sender: &Tree, wanted: &Wanted) -> Result<Receiver, Error> {
+async fn host_receiver(probe: &Probe, sender: &Tree, wanted: &SyncOptions) -> Result<Receiver, Error> {
     let is_root = probe.user() == "root";
     let (mut users, mut groups) = owners(sender);
     if !is_root || !wanted.owner {
@@ -512,11 +533,11 @@ async fn host_receiver(probe: &Probe, sender: &Tree, wanted: &Wanted) -> Result<
     Ok(side)
 }
 
-fn local_receiver(names: &Names, sender: &Tree) -> Receiver {
+fn local_receiver(names: &AccountNames, sender: &Tree) -> Receiver {
     use std::os::unix::fs::MetadataExt;
     let (users, groups) = owners(sender);
     let numbers = |all: BTreeSet<&str>, is_group| {
-        let number = |name: &str| Some((name.to_owned(), names.number(name, is_group)?));
+        let number = |name: &str| Some((name.to_owned(), names.account_id(name, is_group)?));
         all.into_iter().filter_map(number).collect()
     };
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
-use super::file_edit::{self, Manner, Target};
+use super::file_attributes::DesiredAttributes;
+use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::Write;
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::doc::{Argument, ArgumentKind, Doc};
 use crate::value::truth;
 
 #[derive(Debug, Deserialize)]
@@ -30,7 +30,7 @@ enum State {
     Absent,
 }
 
-pub(super) struct Change {
+pub(super) struct SysctlChange {
     program: String,
     file: String,
     /// `name=value`, to be set at once.
@@ -46,16 +46,22 @@ impl Module for Sysctl {
         collection: "ansible.posix",
         summary: "Set kernel parameters with sysctl",
         arguments: &[
-            Argument::new("name", Kind::Str, "The parameter, such as net.ipv4.ip_forward").required().alias(&["key"]),
-            Argument::new("value", Kind::Str, "The value; yes and no mean 1 and 0").alias(&["val"]),
-            Argument::new("state", Kind::Str, "Whether it should be in the file")
+            Argument::new("name", ArgumentKind::Str, "The parameter, such as net.ipv4.ip_forward")
+                .required()
+                .alias(&["key"]),
+            Argument::new("value", ArgumentKind::Str, "The value; yes and no mean 1 and 0").alias(&["val"]),
+            Argument::new("state", ArgumentKind::Str, "Whether it should be in the file")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("ignoreerrors", Kind::Bool, "Whether to ignore parameters that the kernel does not know")
-                .default("false"),
-            Argument::new("reload", Kind::Bool, "Whether to load the file after a change").default("true"),
-            Argument::new("sysctl_file", Kind::Path, "The file").default("/etc/sysctl.conf"),
-            Argument::new("sysctl_set", Kind::Bool, "Whether to set the value in the running kernel, too")
+            Argument::new(
+                "ignoreerrors",
+                ArgumentKind::Bool,
+                "Whether to ignore parameters that the kernel does not know",
+            )
+            .default("false"),
+            Argument::new("reload", ArgumentKind::Bool, "Whether to load the file after a change").default("true"),
+            Argument::new("sysctl_file", ArgumentKind::Path, "The file").default("/etc/sysctl.conf"),
+            Argument::new("sysctl_set", ArgumentKind::Bool, "Whether to set the value in the running kernel, too")
                 .default("false"),
         ],
         free_form: None,
@@ -75,22 +81,22 @@ impl Module for Sysctl {
 "#,
         returns: &[],
     };
-    type Change = Change;
+    type Change = SysctlChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<SysctlChange>, Error> {
         let (name, value) = (self.name.trim(), self.value()?);
         check_name(name)?;
         let program = probe.which("sysctl").await?.ok_or_else(|| Error::Failed {
             message: "the host has no program sysctl".to_owned(),
             hint: Some("install the package procps".to_owned()),
         })?;
-        let target = Target::open(probe, &self.sysctl_file).await?;
+        let target = Target::read_target(probe, &self.sysctl_file).await?;
         let edited = self.edited(&target, name, &value);
-        let wanted = Wanted::default();
-        let manner = Manner { wanted: &wanted, backup: false, validate: None, make_directories: false };
+        let wanted = DesiredAttributes::default();
+        let manner = WriteOptions { wanted: &wanted, backup: false, validate: None, make_directories: false };
         let (mut write, mut diff) = (None, Vec::new());
         if edited != target.text.characters {
-            let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+            let edit = file_edit::compare_text(probe, here, &target, &edited, &manner).await?;
             (write, diff) = (edit.write, edit.diff);
         }
         let in_force = match self.state {
@@ -101,17 +107,17 @@ impl Module for Sysctl {
             return Ok(Plan::Unchanged(Outcome::default()));
         }
         let set = (self.sysctl_set && !in_force).then(|| format!("{name}={value}"));
-        let change = Change { program, file: target.path, set, write };
+        let change = SysctlChange { program, file: target.path, set, write };
         Ok(Plan::Change { diff, outcome: Outcome::default(), change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: SysctlChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         if let Some(pair) = &change.set {
             let output = self.run(remote, &change.program, "-w", pair).await?;
             succeeded(&output, &format!("set {}", self.name.trim()))?;
         }
         if let Some(write) = change.write {
-            write.apply(remote, here).await?;
+            write.apply_write(remote, here).await?;
         }
         if self.reload {
             let output = self.run(remote, &change.program, "-p", &change.file).await?;

@@ -8,7 +8,7 @@ use super::execution::quote;
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 const STATES: &[&str] = &["reloaded", "restarted", "started", "stopped"];
 const RETURNS: &[Return] = &[
@@ -19,35 +19,39 @@ const RETURNS: &[Return] = &[
     Return::new("exists", "If the task failed: false if there is no such unit"),
 ];
 const STATE: Argument =
-    Argument::new("state", Kind::Str, "The wanted state; restarted and reloaded always act").choices(STATES);
-const ENABLED: Argument = Argument::new("enabled", Kind::Bool, "Whether it should start at boot");
-const MASKED: Argument = Argument::new("masked", Kind::Bool, "Whether to mask it, so that it cannot start");
+    Argument::new("state", ArgumentKind::Str, "The wanted state; restarted and reloaded always act").choices(STATES);
+const ENABLED: Argument = Argument::new("enabled", ArgumentKind::Bool, "Whether it should start at boot");
+const MASKED: Argument = Argument::new("masked", ArgumentKind::Bool, "Whether to mask it, so that it cannot start");
 const DAEMON_RELOAD: Argument =
-    Argument::new("daemon_reload", Kind::Bool, "Whether to reload unit files first (daemon-reload)")
+    Argument::new("daemon_reload", ArgumentKind::Bool, "Whether to reload unit files first (daemon-reload)")
         .alias(&["daemon-reload"])
         .default("false");
 const DAEMON_REEXEC: Argument =
-    Argument::new("daemon_reexec", Kind::Bool, "Whether to restart systemd itself first (daemon-reexec)")
+    Argument::new("daemon_reexec", ArgumentKind::Bool, "Whether to restart systemd itself first (daemon-reexec)")
         .alias(&["daemon-reexec"])
         .default("false");
 const SCOPE: Argument =
-    Argument::new("scope", Kind::Str, "Which systemd: the system's, the user's, or that of all users")
+    Argument::new("scope", ArgumentKind::Str, "Which systemd: the system's, the user's, or that of all users")
         .default("system")
         .choices(&["system", "user", "global"]);
-const NO_BLOCK: Argument =
-    Argument::new("no_block", Kind::Bool, "Whether to continue without waiting until the unit has started or stopped")
-        .default("false");
+const NO_BLOCK: Argument = Argument::new(
+    "no_block",
+    ArgumentKind::Bool,
+    "Whether to continue without waiting until the unit has started or stopped",
+)
+.default("false");
 const FORCE: Argument =
-    Argument::new("force", Kind::Bool, "Whether to replace conflicting links when enabling or masking")
+    Argument::new("force", ArgumentKind::Bool, "Whether to replace conflicting links when enabling or masking")
         .default("false");
-const NAME: Argument = Argument::new("name", Kind::Str, "The unit; .service is optional").alias(&["service", "unit"]);
+const NAME: Argument =
+    Argument::new("name", ArgumentKind::Str, "The unit; .service is optional").alias(&["service", "unit"]);
 const ARGUMENTS: &[Argument] = &[NAME, STATE, ENABLED, MASKED, DAEMON_RELOAD, DAEMON_REEXEC, SCOPE, NO_BLOCK, FORCE];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SystemdService {
     name: Option<String>,
-    state: Option<State>,
+    state: Option<UnitState>,
     enabled: Option<bool>,
     masked: Option<bool>,
     daemon_reload: bool,
@@ -59,7 +63,7 @@ pub(super) struct SystemdService {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum UnitState {
     Reloaded,
     Restarted,
     Started,
@@ -245,14 +249,14 @@ impl SystemdService {
         let running = ["active", "activating", "reloading", "refreshing"].contains(&active);
         let verb = match self.state {
             None => None,
-            Some(State::Stopped) => (running || active == "deactivating").then_some("stop"),
-            Some(State::Started) => (!running).then_some("start"),
+            Some(UnitState::Stopped) => (running || active == "deactivating").then_some("stop"),
+            Some(UnitState::Started) => (!running).then_some("start"),
             Some(_) if !running => Some("start"),
-            Some(State::Restarted) => Some("restart"),
-            Some(State::Reloaded) => Some("reload"),
+            Some(UnitState::Restarted) => Some("restart"),
+            Some(UnitState::Reloaded) => Some("reload"),
         };
         actions.verbs.extend(verb);
-        actions.state = self.state.map(|state| if state == State::Stopped { "stopped" } else { "started" });
+        actions.state = self.state.map(|state| if state == UnitState::Stopped { "stopped" } else { "started" });
         actions
     }
 }
@@ -335,7 +339,7 @@ impl Status {
 #[serde(deny_unknown_fields)]
 pub(super) struct Service {
     name: Option<String>,
-    state: Option<State>,
+    state: Option<UnitState>,
     enabled: Option<bool>,
     masked: Option<bool>,
     daemon_reload: bool,
@@ -372,16 +376,20 @@ impl Module for Service {
             SCOPE,
             NO_BLOCK,
             FORCE,
-            Argument::new("sleep", Kind::Int, "How many seconds to wait after a restart"),
-            Argument::new("use", Kind::Str, "The init system of the host")
+            Argument::new("sleep", ArgumentKind::Int, "How many seconds to wait after a restart"),
+            Argument::new("use", ArgumentKind::Str, "The init system of the host")
                 .default("auto")
                 .choices(&["auto", "systemd"]),
-            Argument::new("pattern", Kind::Str, "Accepted for compatibility; systemd tracks processes itself"),
-            Argument::new("runlevel", Kind::Str, "Accepted for compatibility; systemd has no runlevels")
+            Argument::new("pattern", ArgumentKind::Str, "Accepted for compatibility; systemd tracks processes itself"),
+            Argument::new("runlevel", ArgumentKind::Str, "Accepted for compatibility; systemd has no runlevels")
                 .default("default"),
-            Argument::new("arguments", Kind::Str, "Accepted for compatibility; systemd units have no arguments")
-                .alias(&["args"])
-                .default(""),
+            Argument::new(
+                "arguments",
+                ArgumentKind::Str,
+                "Accepted for compatibility; systemd units have no arguments",
+            )
+            .alias(&["args"])
+            .default(""),
         ],
         free_form: None,
         example: "\

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_attributes};
 use crate::remote::{Command, Links, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,10 +40,10 @@ impl Module for Tempfile {
         collection: "ansible.builtin",
         summary: "Create a temporary file or directory",
         arguments: &[
-            Argument::new("state", Kind::Str, "What to create").default("file").choices(&["file", "directory"]),
-            Argument::new("path", Kind::Path, "The parent directory (default: the host's usual one)"),
-            Argument::new("prefix", Kind::Str, "The beginning of the name").default("ansible."),
-            Argument::new("suffix", Kind::Str, "The end of the name").default(""),
+            Argument::new("state", ArgumentKind::Str, "What to create").default("file").choices(&["file", "directory"]),
+            Argument::new("path", ArgumentKind::Path, "The parent directory (default: the host's usual one)"),
+            Argument::new("prefix", ArgumentKind::Str, "The beginning of the name").default("ansible."),
+            Argument::new("suffix", ArgumentKind::Str, "The end of the name").default(""),
         ],
         free_form: None,
         example: r#"
@@ -69,7 +69,7 @@ impl Module for Tempfile {
             }
         }
         let directory = match &self.path {
-            Some(path) => probe.expand(path).await?,
+            Some(path) => probe.expand_on_host(path).await?,
             None => String::new(),
         };
         Ok(Plan::NotInCheckMode(Outcome::default(), directory))
@@ -87,7 +87,7 @@ impl Module for Tempfile {
         let path = String::from_utf8_lossy(&output.stdout).into_owned();
         let outcome = Outcome { changed: true, ..Outcome::default() }.with("path", path.as_str());
         Ok(match remote.stat(&path, Links::Keep).await? {
-            Some(stat) => file_attributes::describe(outcome, &stat),
+            Some(stat) => file_attributes::add_attributes(outcome, &stat),
             None => outcome,
         })
     }

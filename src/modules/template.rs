@@ -12,14 +12,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Local};
 use serde::Deserialize;
 
-use super::file_attributes::{self, Wanted};
+use super::file_attributes::{self, DesiredAttributes};
 use super::file_digest::Digests;
 use super::file_mode::Mode;
-use super::file_write::{self, Content, Destination, Wish, Write};
+use super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, vault_file};
 use crate::remote::{Probe, Remote};
 use crate::template::Options;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ pub(super) struct Template {
     output_encoding: String,
 }
 
-pub(super) struct Change {
+pub(super) struct TemplateChange {
     write: Write,
     digests: Digests,
     src: String,
@@ -61,33 +61,35 @@ impl Module for Template {
         collection: "ansible.builtin",
         summary: "Render a template to a file on the host",
         arguments: &[
-            Argument::new("src", Kind::Path, "Template on the controller, searched in templates/").required(),
-            Argument::new("dest", Kind::Path, "The destination; a directory gets a file in it").required(),
+            Argument::new("src", ArgumentKind::Path, "Template on the controller, searched in templates/").required(),
+            Argument::new("dest", ArgumentKind::Path, "The destination; a directory gets a file in it").required(),
             file_arguments::BACKUP,
             file_arguments::FORCE,
             file_arguments::FOLLOW_DEST,
             file_arguments::VALIDATE,
             file_arguments::OWNER,
             file_arguments::GROUP,
-            Argument::new("mode", Kind::Mode, "File mode, or preserve for that of the template"),
+            Argument::new("mode", ArgumentKind::Mode, "File mode, or preserve for that of the template"),
             file_arguments::ATTRIBUTES,
             file_arguments::SEUSER,
             file_arguments::SEROLE,
             file_arguments::SETYPE,
             file_arguments::SELEVEL,
             file_arguments::UNSAFE_WRITES,
-            Argument::new("block_start_string", Kind::Str, "Start of a block").default("{%"),
-            Argument::new("block_end_string", Kind::Str, "End of a block").default("%}"),
-            Argument::new("variable_start_string", Kind::Str, "Start of an expression").default("{{"),
-            Argument::new("variable_end_string", Kind::Str, "End of an expression").default("}}"),
-            Argument::new("comment_start_string", Kind::Str, "Start of a comment").default("{#"),
-            Argument::new("comment_end_string", Kind::Str, "End of a comment").default("#}"),
-            Argument::new("newline_sequence", Kind::Str, "End of a line")
+            Argument::new("block_start_string", ArgumentKind::Str, "Start of a block").default("{%"),
+            Argument::new("block_end_string", ArgumentKind::Str, "End of a block").default("%}"),
+            Argument::new("variable_start_string", ArgumentKind::Str, "Start of an expression").default("{{"),
+            Argument::new("variable_end_string", ArgumentKind::Str, "End of an expression").default("}}"),
+            Argument::new("comment_start_string", ArgumentKind::Str, "Start of a comment").default("{#"),
+            Argument::new("comment_end_string", ArgumentKind::Str, "End of a comment").default("#}"),
+            Argument::new("newline_sequence", ArgumentKind::Str, "End of a line")
                 .default("\n")
                 .choices(&["\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n"]),
-            Argument::new("trim_blocks", Kind::Bool, "Whether to remove the newline after a block").default("true"),
-            Argument::new("lstrip_blocks", Kind::Bool, "Whether to remove the spaces before a block").default("false"),
-            Argument::new("output_encoding", Kind::Str, "Encoding of the file: utf-8, ascii or latin-1")
+            Argument::new("trim_blocks", ArgumentKind::Bool, "Whether to remove the newline after a block")
+                .default("true"),
+            Argument::new("lstrip_blocks", ArgumentKind::Bool, "Whether to remove the spaces before a block")
+                .default("false"),
+            Argument::new("output_encoding", ArgumentKind::Str, "Encoding of the file: utf-8, ascii or latin-1")
                 .default("utf-8"),
         ],
         free_form: None,
@@ -122,45 +124,45 @@ impl Module for Template {
             Return::new("state", "File"),
         ],
     };
-    type Change = Change;
+    type Change = TemplateChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let path = here.find("templates", &self.src)?;
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<TemplateChange>, Error> {
+        let path = here.find_file("templates", &self.src)?;
         let src = path.display().to_string();
         let base_name = path.file_name().and_then(|name| name.to_str());
-        let destination = Destination::find(probe, &self.dest, base_name, self.follow).await?;
+        let destination = Destination::find_destination(probe, &self.dest, base_name, self.follow).await?;
         if let (false, Some((stat, _))) = (self.force, &destination.there) {
             let outcome = Outcome::default().message("file already exists").with("dest", destination.path.as_str());
-            return Ok(Plan::Unchanged(file_attributes::describe(outcome, stat)));
+            return Ok(Plan::Unchanged(file_attributes::add_attributes(outcome, stat)));
         }
         let (text, secret) = self.render(here, &path).await?;
-        let wish = Wish {
+        let wish = DesiredFile {
             content: Content::Bytes(self.encode(text)?),
             wanted: &self.wanted(probe, &path).await?,
-            directories: &Wanted::default(),
+            directories: &DesiredAttributes::default(),
             backup: self.backup,
             validate: self.validate.as_deref(),
             secret,
             source: &src,
         };
-        let found = file_write::compare(probe, here, &destination, wish).await?;
+        let found = file_write::compare_file(probe, here, &destination, wish).await?;
         let outcome =
-            file_write::outcome(&destination.path, &found.digests, None, None).await?.with("src", src.as_str());
+            file_write::write_outcome(&destination.path, &found.digests, None, None).await?.with("src", src.as_str());
         let stat = destination.there.as_ref().map(|(stat, _)| stat);
         Ok(match (found.write, stat) {
             (Some(write), _) => {
-                let change = Change { write, digests: found.digests, src };
+                let change = TemplateChange { write, digests: found.digests, src };
                 Plan::Change { diff: found.diff, outcome, change }
             }
             (None, Some(stat)) => {
                 let path = outcome.values.get("dest").cloned().unwrap_or_default();
-                Plan::Unchanged(file_attributes::describe(outcome.with("path", path), stat))
+                Plan::Unchanged(file_attributes::add_attributes(outcome.with("path", path), stat))
             }
             (None, None) => Plan::Unchanged(outcome),
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: TemplateChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let outcome = change.write.apply_and_tell(remote, here, &change.digests).await?;
         Ok(outcome.with("src", change.src).with("md5sum", change.digests.md5))
     }
@@ -176,11 +178,11 @@ impl Template {
         let secret = vault_file::is_vault(path)?;
         let bytes = match secret {
             true => vault_file::decrypt(here, path).await?,
-            false => file_write::read(path).await?,
+            false => file_write::read_controller_file(path).await?,
         };
         let text = String::from_utf8(bytes)
             .map_err(|_| Error::failed(format!("the template {} is not UTF-8", path.display())))?;
-        let scope = here.scope.with(self.vars(here, path, &meta));
+        let scope = here.scope.with_layer(self.vars(here, path, &meta));
         let options = self.options(here, path);
         Ok((here.templar.render_file(&text, path, &options, &scope)?, secret))
     }
@@ -229,8 +231,10 @@ impl Template {
         vars
     }
 
-    async fn wanted(&self, probe: &Probe, path: &Path) -> Result<Wanted, Error> {
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+    async fn wanted(&self, probe: &Probe, path: &Path) -> Result<DesiredAttributes, Error> {
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
         if wanted.mode != Some(Mode::Preserve) {
             return Ok(wanted);
         }

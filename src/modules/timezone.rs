@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::execution::quote;
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::doc::{Argument, ArgumentKind, Doc};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +16,7 @@ pub(super) struct Timezone {
 
 /// What a host says of its zone.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct HostTimezone {
     /// Whether it knows the zone that is wanted.
     known: bool,
     /// What `/etc/localtime` points to, from the zones' directory on; empty: no zone.
@@ -25,9 +25,9 @@ pub(super) struct Found {
     file: Option<String>,
 }
 
-impl Found {
-    fn parse(text: &str) -> Found {
-        let mut found = Found::default();
+impl HostTimezone {
+    fn parse(text: &str) -> HostTimezone {
+        let mut found = HostTimezone::default();
         for (word, rest) in text.lines().filter_map(|line| line.split_once(' ')) {
             match word {
                 "known" => found.known = true,
@@ -53,7 +53,9 @@ impl Module for Timezone {
         name: "timezone",
         collection: "community.general",
         summary: "Set the time zone of the host",
-        arguments: &[Argument::new("name", Kind::Str, "The zone, as a path below /usr/share/zoneinfo").required()],
+        arguments: &[
+            Argument::new("name", ArgumentKind::Str, "The zone, as a path below /usr/share/zoneinfo").required()
+        ],
         free_form: None,
         example: "\
 - name: Use UTC on all hosts
@@ -62,9 +64,9 @@ impl Module for Timezone {
 ",
         returns: &[],
     };
-    type Change = Found;
+    type Change = HostTimezone;
 
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Found>, Error> {
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<HostTimezone>, Error> {
         let zone = &self.name;
         if zone.is_empty() || zone.starts_with('/') || zone.split('/').any(|part| part == "..") || zone.contains('\n') {
             return Err(Error::failed(format!("{zone:?} is not a valid name of a zone")));
@@ -76,7 +78,7 @@ impl Module for Timezone {
             quote(zone)
         );
         let output = probe.query(&Command::shell(line)).await?;
-        let found = Found::parse(&String::from_utf8_lossy(&output.stdout));
+        let found = HostTimezone::parse(&String::from_utf8_lossy(&output.stdout));
         if !found.known {
             return Err(Error::Failed {
                 message: format!("the host has no time zone {zone:?}"),
@@ -95,7 +97,7 @@ impl Module for Timezone {
         Ok(Plan::Change { diff: vec![diff], outcome: Outcome::default(), change: found })
     }
 
-    async fn apply(&self, found: Found, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, found: HostTimezone, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         let file = match found.file {
             Some(_) => format!(" && echo {} >/etc/timezone", quote(&self.name)),
             None => String::new(),
@@ -121,12 +123,12 @@ mod tests {
 
     #[test]
     fn both_places_must_say_the_zone() {
-        let debian = Found::parse("known \nlink ../usr/share/zoneinfo/Etc/UTC\nfile Etc/UTC\n");
+        let debian = HostTimezone::parse("known \nlink ../usr/share/zoneinfo/Etc/UTC\nfile Etc/UTC\n");
         assert!(debian.known && debian.is("Etc/UTC") && !debian.is("UTC"));
-        assert!(!Found::parse("link /usr/share/zoneinfo/Etc/UTC\nfile Europe/Berlin\n").is("Etc/UTC"));
-        let other = Found::parse("link /usr/share/zoneinfo/Etc/UTC\n");
+        assert!(!HostTimezone::parse("link /usr/share/zoneinfo/Etc/UTC\nfile Europe/Berlin\n").is("Etc/UTC"));
+        let other = HostTimezone::parse("link /usr/share/zoneinfo/Etc/UTC\n");
         assert!(!other.known && other.is("Etc/UTC"));
-        assert!(!Found::parse("link \nfile Etc/UTC\n").is("Etc/UTC"));
+        assert!(!HostTimezone::parse("link \nfile Etc/UTC\n").is("Etc/UTC"));
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 /// Where the rules are kept, by version.
 const RULES: &str = "grep -hs '^### tuple' /lib/ufw/user.rules /lib/ufw/user6.rules /etc/ufw/user.rules \
@@ -43,56 +43,56 @@ pub(super) struct Ufw {
 #[async_trait]
 impl Module for Ufw {
     const CHANGES: Changes = Changes::FirewallRules;
-    const DOC: Doc =
-        Doc {
-            name: "ufw",
-            collection: "community.general",
-            summary: "Manage rules and state of ufw, the uncomplicated firewall",
-            arguments: &[
-                Argument::new("state", Kind::Str, "Whether it is enabled; reloaded and reset always act")
-                    .choices(&["disabled", "enabled", "reloaded", "reset"]),
-                Argument::new("default", Kind::Str, "The policy for traffic that matches no rule")
-                    .alias(&["policy"])
-                    .choices(&["allow", "deny", "reject"]),
-                Argument::new("logging", Kind::Str, "How much it logs")
-                    .choices(&["full", "high", "low", "medium", "off", "on"]),
-                Argument::new("direction", Kind::Str, "The direction of the rule or policy")
-                    .choices(&["in", "incoming", "out", "outgoing", "routed"]),
-                Argument::new("rule", Kind::Str, "The action for matching traffic")
-                    .choices(&["allow", "deny", "limit", "reject"]),
-                Argument::new("route", Kind::Bool, "Whether the rule is for forwarded traffic").default("false"),
-                Argument::new("delete", Kind::Bool, "Whether to delete the rule").default("false"),
-                Argument::new("insert", Kind::Int, "The position of a new rule"),
-                Argument::new("insert_relative_to", Kind::Str, "What insert is relative to")
-                    .default("zero")
-                    .choices(&["first-ipv4", "first-ipv6", "last-ipv4", "last-ipv6", "zero"]),
-                Argument::new("log", Kind::Bool, "Whether to log new connections that match the rule").default("false"),
-                Argument::new("interface", Kind::Str, "Its interface, with direction").alias(&["if"]),
-                Argument::new("interface_in", Kind::Str, "The incoming interface").alias(&["if_in"]),
-                Argument::new("interface_out", Kind::Str, "The outgoing interface").alias(&["if_out"]),
-                Argument::new("from_ip", Kind::Str, "The source address").alias(&["from", "src"]).default("any"),
-                Argument::new("from_port", Kind::Str, "The source port"),
-                Argument::new("to_ip", Kind::Str, "The destination address").alias(&["dest", "to"]).default("any"),
-                Argument::new("to_port", Kind::Str, "The destination port").alias(&["port"]),
-                Argument::new("proto", Kind::Str, "The protocol")
-                    .alias(&["protocol"])
-                    .choices(&["any", "tcp", "udp", "ipv6", "esp", "ah", "gre", "igmp", "vrrp"]),
-                Argument::new("name", Kind::Str, "An application that ufw knows, instead of ports").alias(&["app"]),
-                Argument::new("comment", Kind::Str, "A comment on the rule"),
-            ],
-            free_form: None,
-            example: "\
+    const DOC: Doc = Doc {
+        name: "ufw",
+        collection: "community.general",
+        summary: "Manage rules and state of ufw, the uncomplicated firewall",
+        arguments: &[
+            Argument::new("state", ArgumentKind::Str, "Whether it is enabled; reloaded and reset always act")
+                .choices(&["disabled", "enabled", "reloaded", "reset"]),
+            Argument::new("default", ArgumentKind::Str, "The policy for traffic that matches no rule")
+                .alias(&["policy"])
+                .choices(&["allow", "deny", "reject"]),
+            Argument::new("logging", ArgumentKind::Str, "How much it logs")
+                .choices(&["full", "high", "low", "medium", "off", "on"]),
+            Argument::new("direction", ArgumentKind::Str, "The direction of the rule or policy")
+                .choices(&["in", "incoming", "out", "outgoing", "routed"]),
+            Argument::new("rule", ArgumentKind::Str, "The action for matching traffic")
+                .choices(&["allow", "deny", "limit", "reject"]),
+            Argument::new("route", ArgumentKind::Bool, "Whether the rule is for forwarded traffic").default("false"),
+            Argument::new("delete", ArgumentKind::Bool, "Whether to delete the rule").default("false"),
+            Argument::new("insert", ArgumentKind::Int, "The position of a new rule"),
+            Argument::new("insert_relative_to", ArgumentKind::Str, "What insert is relative to")
+                .default("zero")
+                .choices(&["first-ipv4", "first-ipv6", "last-ipv4", "last-ipv6", "zero"]),
+            Argument::new("log", ArgumentKind::Bool, "Whether to log new connections that match the rule")
+                .default("false"),
+            Argument::new("interface", ArgumentKind::Str, "Its interface, with direction").alias(&["if"]),
+            Argument::new("interface_in", ArgumentKind::Str, "The incoming interface").alias(&["if_in"]),
+            Argument::new("interface_out", ArgumentKind::Str, "The outgoing interface").alias(&["if_out"]),
+            Argument::new("from_ip", ArgumentKind::Str, "The source address").alias(&["from", "src"]).default("any"),
+            Argument::new("from_port", ArgumentKind::Str, "The source port"),
+            Argument::new("to_ip", ArgumentKind::Str, "The destination address").alias(&["dest", "to"]).default("any"),
+            Argument::new("to_port", ArgumentKind::Str, "The destination port").alias(&["port"]),
+            Argument::new("proto", ArgumentKind::Str, "The protocol")
+                .alias(&["protocol"])
+                .choices(&["any", "tcp", "udp", "ipv6", "esp", "ah", "gre", "igmp", "vrrp"]),
+            Argument::new("name", ArgumentKind::Str, "An application that ufw knows, instead of ports").alias(&["app"]),
+            Argument::new("comment", ArgumentKind::Str, "A comment on the rule"),
+        ],
+        free_form: None,
+        example: "\
 - name: Allow SSH
   community.general.ufw: { rule: allow, port: '22', proto: tcp, comment: SSH }
 
 - name: Deny other incoming traffic
   community.general.ufw: { state: enabled, default: deny, direction: incoming }
 ",
-            returns: &[
-                Return::new("commands", "The commands of ufw"),
-                Return::new("msg", "The output of ufw status verbose after the task"),
-            ],
-        };
+        returns: &[
+            Return::new("commands", "The commands of ufw"),
+            Return::new("msg", "The output of ufw status verbose after the task"),
+        ],
+    };
     /// What ufw is told, each without its first word.
     type Change = Vec<Vec<String>>;
 

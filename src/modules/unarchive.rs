@@ -9,13 +9,13 @@ mod tests;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_attributes::{self, Wanted, is_empty};
+use super::file_attributes::{self, DesiredAttributes, is_empty};
 use super::{
     Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path, vault_file,
 };
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use archive::{Archive, Format, Tool};
 
 #[derive(Deserialize)]
@@ -37,11 +37,11 @@ pub(super) struct Unarchive {
     mode: Option<String>,
 }
 
-pub(super) enum Change {
+pub(super) enum UnarchiveChange {
     /// An archive of the controller: only on the host, beside its tools, it can be compared with what is there.
-    Local { path: std::path::PathBuf, format: Format, dest: String, wanted: Wanted },
+    Local { path: std::path::PathBuf, format: Format, dest: String, wanted: DesiredAttributes },
     /// An archive of the host, compared already where its tool can.
-    OnHost { archive: Archive, tool: Tool, wanted: Wanted, src: String },
+    OnHost { archive: Archive, tool: Tool, wanted: DesiredAttributes, src: String },
     /// Unpacked already; only attributes are lacking.
     Attributes { lacking: Vec<(String, Attributes)>, outcome: Outcome },
 }
@@ -55,24 +55,38 @@ impl Module for Unarchive {
         collection: "ansible.builtin",
         summary: "Unpack an archive on a host, with the host's tar or unzip",
         arguments: &[
-            Argument::new("src", Kind::Path, "The archive on the controller, or on the host with remote_src")
+            Argument::new("src", ArgumentKind::Path, "The archive on the controller, or on the host with remote_src")
                 .required(),
-            Argument::new("dest", Kind::Path, "The directory on the host; it must exist").required(),
-            Argument::new("remote_src", Kind::Bool, "Whether src is on the host (default false)"),
-            Argument::new("copy", Kind::Bool, "The opposite of remote_src, from older playbooks"),
-            Argument::new("creates", Kind::Path, "A path on the host; if it exists, the task is skipped"),
-            Argument::new("list_files", Kind::Bool, "Whether to return the names of the files").default("false"),
-            Argument::new("keep_newer", Kind::Bool, "Whether to keep files that are newer than those in the archive")
+            Argument::new("dest", ArgumentKind::Path, "The directory on the host; it must exist").required(),
+            Argument::new("remote_src", ArgumentKind::Bool, "Whether src is on the host (default false)"),
+            Argument::new("copy", ArgumentKind::Bool, "The opposite of remote_src, from older playbooks"),
+            Argument::new("creates", ArgumentKind::Path, "A path on the host; if it exists, the task is skipped"),
+            Argument::new("list_files", ArgumentKind::Bool, "Whether to return the names of the files")
                 .default("false"),
-            Argument::new("exclude", Kind::List(&Kind::Str), "Names and patterns to skip").default("[]"),
-            Argument::new("include", Kind::List(&Kind::Str), "Names and patterns to unpack, and no others")
+            Argument::new(
+                "keep_newer",
+                ArgumentKind::Bool,
+                "Whether to keep files that are newer than those in the archive",
+            )
+            .default("false"),
+            Argument::new("exclude", ArgumentKind::List(&ArgumentKind::Str), "Names and patterns to skip")
                 .default("[]"),
-            Argument::new("extra_opts", Kind::List(&Kind::Str), "More options for tar or unzip, one on each line")
-                .default("[]"),
+            Argument::new(
+                "include",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Names and patterns to unpack, and no others",
+            )
+            .default("[]"),
+            Argument::new(
+                "extra_opts",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "More options for tar or unzip, one on each line",
+            )
+            .default("[]"),
             file_arguments::DECRYPT,
-            Argument::new("owner", Kind::Str, "The owner of the files"),
-            Argument::new("group", Kind::Str, "The group of the files"),
-            Argument::new("mode", Kind::Mode, "File mode of the files, preferably symbolic: u=rwX,go=rX"),
+            Argument::new("owner", ArgumentKind::Str, "The owner of the files"),
+            Argument::new("group", ArgumentKind::Str, "The group of the files"),
+            Argument::new("mode", ArgumentKind::Mode, "File mode of the files, preferably symbolic: u=rwX,go=rX"),
             file_arguments::ATTRIBUTES,
             file_arguments::SEUSER,
             file_arguments::SEROLE,
@@ -107,18 +121,18 @@ impl Module for Unarchive {
             Return::new("group", "The group of the directory"),
         ],
     };
-    type Change = Change;
+    type Change = UnarchiveChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<UnarchiveChange>, Error> {
         let remote_src = self.remote_src()?;
         if let Some(creates) = &self.creates {
-            let creates = probe.expand(creates).await?;
+            let creates = probe.expand_on_host(creates).await?;
             if probe.stat(&creates, Links::Follow).await?.is_some() {
                 let outcome = Outcome { skipped: true, ..Outcome::default() };
                 return Ok(Plan::Unchanged(outcome.message(format!("skipped, since {creates} exists"))));
             }
         }
-        let dest = probe.expand(&self.dest).await?;
+        let dest = probe.expand_on_host(&self.dest).await?;
         let is_directory = probe.stat(&dest, Links::Follow).await?.is_some_and(|stat| stat.kind == FileKind::Directory);
         if !is_directory && !here.check {
             return Err(Error::Failed {
@@ -126,31 +140,35 @@ impl Module for Unarchive {
                 hint: Some(format!("create it with an earlier task: file: {{path: {dest}, state: directory}}")),
             });
         }
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
         if remote_src {
             return self.plan_on_host(probe, here, dest, is_directory, wanted).await;
         }
-        let path = here.find("files", &self.src)?;
+        let path = here.find_file("files", &self.src)?;
         let format = Format::of_file(&path)?;
-        Ok(Plan::Unknown(Change::Local { path, format, dest, wanted }))
+        Ok(Plan::Unknown(UnarchiveChange::Local { path, format, dest, wanted }))
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: UnarchiveChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         match change {
-            Change::Attributes { lacking, outcome } => {
+            UnarchiveChange::Attributes { lacking, outcome } => {
                 set(remote, lacking).await?;
                 Ok(Outcome { changed: true, ..outcome })
             }
-            Change::OnHost { archive, tool, wanted, src } => self.unpack(remote, &archive, tool, &wanted, &src).await,
-            Change::Local { path, format, dest, wanted } => {
+            UnarchiveChange::OnHost { archive, tool, wanted, src } => {
+                self.unpack(remote, &archive, tool, &wanted, &src).await
+            }
+            UnarchiveChange::Local { path, format, dest, wanted } => {
                 let directory = remote.temporary_directory().await?;
-                let there = host_path::join(&directory, "archive");
+                let there = host_path::join_path(&directory, "archive");
                 let attributes = Attributes { mode: Some(0o600), ..Attributes::default() };
                 match self.decrypt && vault_file::is_vault(&path)? {
                     true => remote.write(&there, &vault_file::decrypt(here, &path).await?, &attributes).await?,
                     false => drop(file_write::upload(remote, here, &path, &there, &attributes).await?),
                 }
-                let format = if self.decrypt { Format::of_host(remote, &there).await? } else { format };
+                let format = if self.decrypt { Format::detect_format(remote, &there).await? } else { format };
                 let archive = self.archive(format, there, dest);
                 let done = match archive.tool(remote).await {
                     Ok(tool) => self.unpack(remote, &archive, tool, &wanted, &path.display().to_string()).await,
@@ -204,9 +222,9 @@ impl Unarchive {
         here: &Controller<'_>,
         dest: String,
         is_directory: bool,
-        wanted: Wanted,
-    ) -> Result<Plan<Change>, Error> {
-        let src = probe.expand(&self.src).await?;
+        wanted: DesiredAttributes,
+    ) -> Result<Plan<UnarchiveChange>, Error> {
+        let src = probe.expand_on_host(&self.src).await?;
         match probe.stat(&src, Links::Follow).await? {
             Some(stat) if stat.kind == FileKind::File && stat.size > 0 => {}
             Some(stat) if stat.kind == FileKind::File => {
@@ -215,17 +233,17 @@ impl Unarchive {
             Some(_) => return Err(Error::failed(format!("cannot unpack {src}: it is not a file"))),
             None => return Err(Error::failed(format!("cannot unpack {src}: no such file on the host"))),
         }
-        let archive = self.archive(Format::of_host(probe, &src).await?, src.clone(), dest);
+        let archive = self.archive(Format::detect_format(probe, &src).await?, src.clone(), dest);
         let tool = archive.tool(probe).await?;
         let outcome = self.outcome(&archive, &src);
         if tool != Tool::GnuTar || !is_directory {
-            return Ok(Plan::Unknown(Change::OnHost { archive, tool, wanted, src }));
+            return Ok(Plan::Unknown(UnarchiveChange::OnHost { archive, tool, wanted, src }));
         }
         if !tar::is_unpacked(probe, &archive).await? {
-            let change = Change::OnHost { archive, tool, wanted, src };
+            let change = UnarchiveChange::OnHost { archive, tool, wanted, src };
             return Ok(Plan::Change { diff: Vec::new(), outcome, change });
         }
-        let names = tar::names(probe, &archive).await?;
+        let names = tar::archive_names(probe, &archive).await?;
         let outcome = self.finish(probe, outcome, &archive, &names).await?;
         let lacking = archive::lacking(probe, &archive.dest, &names, &wanted).await?;
         if lacking.is_empty() {
@@ -233,10 +251,10 @@ impl Unarchive {
         }
         let mut diff = Vec::new();
         for (path, stat, attributes) in &lacking {
-            diff.extend(file_attributes::diff(path, stat, attributes).filter(|_| here.diff));
+            diff.extend(file_attributes::attributes_diff(path, stat, attributes).filter(|_| here.diff));
         }
         let lacking = lacking.into_iter().map(|(path, _, attributes)| (path, attributes)).collect();
-        Ok(Plan::Change { diff, outcome: outcome.clone(), change: Change::Attributes { lacking, outcome } })
+        Ok(Plan::Change { diff, outcome: outcome.clone(), change: UnarchiveChange::Attributes { lacking, outcome } })
     }
 
     /// Unpacks what is not there yet, then sets the attributes.
@@ -245,19 +263,19 @@ impl Unarchive {
         remote: &Remote,
         archive: &Archive,
         tool: Tool,
-        wanted: &Wanted,
+        wanted: &DesiredAttributes,
         src: &str,
     ) -> Result<Outcome, Error> {
         let (mut changed, names) = match tool {
             Tool::GnuTar => {
-                let names = tar::names(remote, archive).await?;
+                let names = tar::archive_names(remote, archive).await?;
                 let unpacked = tar::is_unpacked(remote, archive).await?;
                 if !unpacked {
-                    tar::unpack(remote, archive).await?;
+                    tar::unpack_tar(remote, archive).await?;
                 }
                 (!unpacked, names)
             }
-            Tool::OtherTar | Tool::Unzip => beside::unpack(remote, archive, tool).await?,
+            Tool::OtherTar | Tool::Unzip => beside::unpack_with_tool(remote, archive, tool).await?,
         };
         let lacking = archive::lacking(remote, &archive.dest, &names, wanted).await?;
         changed |= lacking.iter().any(|(_, _, attributes)| !is_empty(attributes));
@@ -284,7 +302,7 @@ impl Unarchive {
             outcome = outcome.with("files", names.iter().map(Value::from).collect::<Value>());
         }
         Ok(match probe.stat(&archive.dest, Links::Follow).await? {
-            Some(stat) => file_attributes::describe(outcome, &stat),
+            Some(stat) => file_attributes::add_attributes(outcome, &stat),
             None => outcome,
         })
     }

@@ -9,16 +9,16 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
+use super::file_attributes::DesiredAttributes;
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments};
-use crate::http::follow::{Manner, Redirects, basic};
+use crate::http::follow::{Redirects, RequestOptions, basic};
 use crate::http::network::Network;
-use crate::http::{Failure, Request, Response, Tls, Url};
+use crate::http::{HttpError, Request, Response, Tls, Url};
 use crate::modules::web;
 use crate::modules::web::TlsFiles;
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,48 +70,54 @@ impl Module for Uri {
         collection: "ansible.builtin",
         summary: "Send a request to a web service, through the host's network",
         arguments: &[
-            Argument::new("url", Kind::Str, "The address, http or https").required(),
-            Argument::new("method", Kind::Str, "The method, in capital letters").default("GET"),
+            Argument::new("url", ArgumentKind::Str, "The address, http or https").required(),
+            Argument::new("method", ArgumentKind::Str, "The method, in capital letters").default("GET"),
             Argument::new(
                 "body",
-                Kind::Any,
+                ArgumentKind::Any,
                 "The request body; with body_format json or form-urlencoded it may be a mapping; with form-multipart a mapping of texts, \
                  and of mappings with filename or content, mime_type and multipart_encoding",
             ),
-            Argument::new("body_format", Kind::Str, "The format of body").default("raw").choices(&[
+            Argument::new("body_format", ArgumentKind::Str, "The format of body").default("raw").choices(&[
                 "raw",
                 "json",
                 "form-urlencoded",
                 "form-multipart",
             ]),
-            Argument::new("src", Kind::Path, "A file to send instead of body"),
+            Argument::new("src", ArgumentKind::Path, "A file to send instead of body"),
             file_arguments::REMOTE_SRC.default("false"),
             web::HEADERS,
-            Argument::new("status_code", Kind::List(&Kind::Int), "The status codes that mean success").default("200"),
-            Argument::new("return_content", Kind::Bool, "Whether to return the response body as content")
+            Argument::new("status_code", ArgumentKind::List(&ArgumentKind::Int), "The status codes that mean success")
+                .default("200"),
+            Argument::new("return_content", ArgumentKind::Bool, "Whether to return the response body as content")
                 .default("false"),
             web::VALIDATE_CERTS,
             Argument::new(
                 "ca_path",
-                Kind::Path,
+                ArgumentKind::Path,
                 "A file on the host with the certificate authorities to trust, instead of the system's",
             ),
             web::CLIENT_CERT,
             web::CLIENT_KEY,
-            Argument::new("url_username", Kind::Str, "The user to log in as").alias(&["user"]),
+            Argument::new("url_username", ArgumentKind::Str, "The user to log in as").alias(&["user"]),
             web::URL_PASSWORD,
             web::FORCE_BASIC_AUTH,
             web::HTTP_AGENT,
-            Argument::new("timeout", Kind::Int, "Timeout for the response, in seconds").default("30"),
-            Argument::new("follow_redirects", Kind::Str, "safe: only of GET and HEAD")
+            Argument::new("timeout", ArgumentKind::Int, "Timeout for the response, in seconds").default("30"),
+            Argument::new("follow_redirects", ArgumentKind::Str, "safe: only of GET and HEAD")
                 .default("safe")
                 .choices(&["all", "none", "safe", "urllib2", "yes", "no"]),
-            Argument::new("decompress", Kind::Bool, "Whether to decompress a compressed response").default("true"),
+            Argument::new("decompress", ArgumentKind::Bool, "Whether to decompress a compressed response")
+                .default("true"),
             web::USE_PROXY,
             web::USE_NETRC,
-            Argument::new("dest", Kind::Path, "Where on the host to store the response body: a file or a directory"),
-            Argument::new("creates", Kind::Path, "A path; if it exists, the task is skipped"),
-            Argument::new("removes", Kind::Path, "A path; unless it exists, the task is skipped"),
+            Argument::new(
+                "dest",
+                ArgumentKind::Path,
+                "Where on the host to store the response body: a file or a directory",
+            ),
+            Argument::new("creates", ArgumentKind::Path, "A path; if it exists, the task is skipped"),
+            Argument::new("removes", ArgumentKind::Path, "A path; unless it exists, the task is skipped"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
@@ -151,7 +157,7 @@ impl Module for Uri {
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
         for (path, wanted) in [(&self.creates, true), (&self.removes, false)] {
             let Some(path) = path else { continue };
-            if probe.stat(&probe.expand(path).await?, Links::Follow).await?.is_some() == wanted {
+            if probe.stat(&probe.expand_on_host(path).await?, Links::Follow).await?.is_some() == wanted {
                 let state = if wanted { "exists" } else { "does not exist" };
                 let outcome = Outcome::default().with("stdout", format!("skipped, since '{path}' {state}"));
                 return Ok(Plan::Unchanged(outcome));
@@ -162,7 +168,8 @@ impl Module for Uri {
 
     async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let mut request = self.request(remote, here).await?;
-        let network = Network::load(remote, self.use_proxy, self.use_netrc && self.url_username.is_none()).await?;
+        let network =
+            Network::load_network(remote, self.use_proxy, self.use_netrc && self.url_username.is_none()).await?;
         request.log_in(&network);
         let files = TlsFiles {
             ca: self.ca_path.as_deref(),
@@ -172,15 +179,16 @@ impl Module for Uri {
         };
         let asked = request.url.clone();
         let needs_tls = asked.secure || self.follow_redirects != "none";
-        let tls = if needs_tls { files.load(remote, self.validate_certs).await? } else { Tls::none() };
+        let tls = if needs_tls { files.load_tls(remote, self.validate_certs).await? } else { Tls::none() };
         let clock = Instant::now();
         let limit = Duration::from_secs(self.timeout);
-        let manner = Manner { tls: &tls, limit, redirects: self.redirects(), unredirected: &[], network: &network };
+        let manner =
+            RequestOptions { tls: &tls, limit, redirects: self.redirects(), unredirected: &[], network: &network };
         let answer = manner.send(remote, &mut request, None).await;
         let elapsed = clock.elapsed().as_secs();
         match answer {
             Ok(response) => self.answered(&request.url, request.url != asked, elapsed, response, remote).await,
-            Err(Failure::Host(error)) => Err(error.into()),
+            Err(HttpError::Host(error)) => Err(error.into()),
             Err(failure) => Ok(self.unanswered(&asked, elapsed, &failure)),
         }
     }
@@ -205,7 +213,7 @@ impl Uri {
                 let body = self.body.as_ref().ok_or_else(|| Error::failed("form-multipart needs a body"))?;
                 let mut parts = multipart::parts(body)?;
                 for part in &mut parts {
-                    if let Some(file) = part.file() {
+                    if let Some(file) = part.file_name() {
                         part.content = self.file(file, remote, here).await?;
                     }
                 }
@@ -237,10 +245,10 @@ impl Uri {
 
     async fn file(&self, src: &str, remote: &Remote, here: &Controller<'_>) -> Result<Vec<u8>, Error> {
         if self.remote_src {
-            let path = remote.expand(src).await?;
+            let path = remote.expand_on_host(src).await?;
             return remote.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")));
         }
-        let path = here.find("files", src)?;
+        let path = here.find_file("files", src)?;
         std::fs::read(&path).map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))
     }
 
@@ -291,7 +299,7 @@ impl Uri {
         Ok(outcome.message(words))
     }
 
-    fn unanswered(&self, url: &Url, elapsed: u64, failure: &Failure) -> Outcome {
+    fn unanswered(&self, url: &Url, elapsed: u64, failure: &HttpError) -> Outcome {
         let failed = Some(self.unexpected(-1, &format!("Request failed: {failure}")));
         let outcome = Outcome { failed, ..Outcome::default() };
         outcome.with("status", -1).with("url", url.to_string()).with("redirected", false).with("elapsed", elapsed)
@@ -304,14 +312,16 @@ impl Uri {
 
     /// Keeps the body on the host; gives its path, and whether it differs from what was there.
     async fn keep(&self, dest: &str, url: &str, body: &[u8], remote: &Remote) -> Result<(String, bool), Error> {
-        let mut path = remote.expand(dest).await?;
+        let mut path = remote.expand_on_host(dest).await?;
         let mut there = remote.stat(&path, Links::Follow).await?;
         if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory) {
             let name = url.split('?').next().and_then(|path| path.rsplit('/').next()).filter(|name| !name.is_empty());
             path = format!("{}/{}", path.trim_end_matches('/'), name.unwrap_or("index.html"));
             there = remote.stat(&path, Links::Follow).await?;
         }
-        let wanted = Wanted::load(remote, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let wanted =
+            DesiredAttributes::load_wanted(remote, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
         if let Some(stat) = &there
             && remote.read(&path).await?.as_deref() == Some(body)
         {
@@ -346,7 +356,7 @@ fn flattened(response: &Response, url: &Url) -> Outcome {
         headers.entry(name).and_modify(|all| all.push_str(&format!(", {value}"))).or_insert_with(|| value.clone());
     }
     if let Some(location) = headers.get_mut("location")
-        && let Ok(joined) = url.join(location)
+        && let Ok(joined) = url.resolve_location(location)
     {
         *location = joined.to_string();
     }

@@ -5,10 +5,10 @@ mod ssh_key;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::accounts::{self, Account, Accounts, Tools};
+use super::accounts::{self, Account, AccountTools, Accounts};
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::float;
 
 /// Not secret: Ansible's word in the place of the password.
@@ -31,14 +31,14 @@ pub(super) struct User {
     shell: Option<String>,
     system: bool,
     password: Option<String>,
-    update_password: Update,
+    update_password: PasswordUpdate,
     password_lock: Option<bool>,
     expires: Option<f64>,
     password_expire_min: Option<i64>,
     password_expire_max: Option<i64>,
     password_expire_warn: Option<i64>,
     password_expire_account_disable: Option<i64>,
-    state: State,
+    state: UserState,
     remove: bool,
     force: bool,
     generate_ssh_key: bool,
@@ -50,21 +50,21 @@ pub(super) struct User {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Update {
+pub(super) enum PasswordUpdate {
     Always,
     OnCreate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum UserState {
     Present,
     Absent,
 }
 
 /// What is to be done, in order. The password goes to chpasswd's standard input, never into a command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct UserChange {
     commands: Vec<Vec<String>>,
     set_password: bool,
     /// After the password is set.
@@ -80,66 +80,79 @@ impl Module for User {
         collection: "ansible.builtin",
         summary: "Add, change and remove users of the host",
         arguments: &[
-            Argument::new("name", Kind::Str, "The user").alias(&["user"]).required(),
-            Argument::new("uid", Kind::Int, "The user id"),
-            Argument::new("non_unique", Kind::Bool, "Whether the id may be that of another user, too").default("false"),
-            Argument::new("group", Kind::Str, "The primary group, which must exist"),
-            Argument::new("groups", Kind::List(&Kind::Str), "More groups; an empty list means none"),
-            Argument::new("append", Kind::Bool, "Whether to keep other groups of the user").default("false"),
-            Argument::new("comment", Kind::Str, "The full name or purpose of the user"),
-            Argument::new("home", Kind::Path, "The home directory"),
-            Argument::new("create_home", Kind::Bool, "Whether to create the home directory of a new user")
+            Argument::new("name", ArgumentKind::Str, "The user").alias(&["user"]).required(),
+            Argument::new("uid", ArgumentKind::Int, "The user id"),
+            Argument::new("non_unique", ArgumentKind::Bool, "Whether the id may be that of another user, too")
+                .default("false"),
+            Argument::new("group", ArgumentKind::Str, "The primary group, which must exist"),
+            Argument::new("groups", ArgumentKind::List(&ArgumentKind::Str), "More groups; an empty list means none"),
+            Argument::new("append", ArgumentKind::Bool, "Whether to keep other groups of the user").default("false"),
+            Argument::new("comment", ArgumentKind::Str, "The full name or purpose of the user"),
+            Argument::new("home", ArgumentKind::Path, "The home directory"),
+            Argument::new("create_home", ArgumentKind::Bool, "Whether to create the home directory of a new user")
                 .alias(&["createhome"])
                 .default("true"),
-            Argument::new("move_home", Kind::Bool, "Whether to move the home directory when home changes")
+            Argument::new("move_home", ArgumentKind::Bool, "Whether to move the home directory when home changes")
                 .default("false"),
-            Argument::new("skeleton", Kind::Path, "The template of a new home directory"),
-            Argument::new("shell", Kind::Path, "The login shell"),
-            Argument::new("system", Kind::Bool, "Whether a new user gets a system user id").default("false"),
-            Argument::new("password", Kind::Str, "The hash of the password, as the filter password_hash returns it")
-                .secret(),
-            Argument::new("update_password", Kind::Str, "Whether to set the password of an existing user, too")
+            Argument::new("skeleton", ArgumentKind::Path, "The template of a new home directory"),
+            Argument::new("shell", ArgumentKind::Path, "The login shell"),
+            Argument::new("system", ArgumentKind::Bool, "Whether a new user gets a system user id").default("false"),
+            Argument::new(
+                "password",
+                ArgumentKind::Str,
+                "The hash of the password, as the filter password_hash returns it",
+            )
+            .mark_secret(),
+            Argument::new("update_password", ArgumentKind::Str, "Whether to set the password of an existing user, too")
                 .default("always")
                 .choices(&["always", "on_create"]),
-            Argument::new("password_lock", Kind::Bool, "Whether to lock the password"),
-            Argument::new("expires", Kind::Float, "When the account expires, in seconds since 1970; negative: never"),
-            Argument::new("password_expire_min", Kind::Int, "The minimum age of a password, in days"),
-            Argument::new("password_expire_max", Kind::Int, "The maximum age of a password, in days"),
+            Argument::new("password_lock", ArgumentKind::Bool, "Whether to lock the password"),
+            Argument::new(
+                "expires",
+                ArgumentKind::Float,
+                "When the account expires, in seconds since 1970; negative: never",
+            ),
+            Argument::new("password_expire_min", ArgumentKind::Int, "The minimum age of a password, in days"),
+            Argument::new("password_expire_max", ArgumentKind::Int, "The maximum age of a password, in days"),
             Argument::new(
                 "password_expire_warn",
-                Kind::Int,
+                ArgumentKind::Int,
                 "How many days before the password expires to warn the user",
             ),
             Argument::new(
                 "password_expire_account_disable",
-                Kind::Int,
+                ArgumentKind::Int,
                 "How many days after the password expires to disable the account",
             ),
-            Argument::new("state", Kind::Str, "Whether they should exist")
+            Argument::new("state", ArgumentKind::Str, "Whether they should exist")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("remove", Kind::Bool, "Whether to remove the home directory of a removed user, too")
+            Argument::new("remove", ArgumentKind::Bool, "Whether to remove the home directory of a removed user, too")
                 .default("false"),
             Argument::new(
                 "force",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to remove users who are logged in, and to replace an existing SSH key",
             )
             .default("false"),
             Argument::new(
                 "generate_ssh_key",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to generate an SSH key without a passphrase, if there is none",
             )
             .default("false"),
-            Argument::new("ssh_key_type", Kind::Str, "The type of the key").default("rsa"),
-            Argument::new("ssh_key_bits", Kind::Int, "The number of bits (default: ssh-keygen's own)"),
+            Argument::new("ssh_key_type", ArgumentKind::Str, "The type of the key").default("rsa"),
+            Argument::new("ssh_key_bits", ArgumentKind::Int, "The number of bits (default: ssh-keygen's own)"),
             Argument::new(
                 "ssh_key_file",
-                Kind::Path,
+                ArgumentKind::Path,
                 "The path of the key, relative to the home directory (default .ssh/id_TYPE)",
             ),
-            Argument::new("ssh_key_comment", Kind::Str, "The comment of the key (default: ansible-generated on HOST)"),
+            Argument::new(
+                "ssh_key_comment",
+                ArgumentKind::Str,
+                "The comment of the key (default: ansible-generated on HOST)",
+            ),
         ],
         free_form: None,
         example: "\
@@ -165,41 +178,41 @@ impl Module for User {
             Return::new("ssh_fingerprint", "Its fingerprint, as ssh-keygen -lf prints it"),
         ],
     };
-    type Change = Change;
+    type Change = UserChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<UserChange>, Error> {
         accounts::check_name(&self.name, "user")?;
         self.check_texts()?;
-        let accounts = accounts::look(probe, &self.name).await?;
+        let accounts = accounts::read_accounts(probe, &self.name).await?;
         let outcome = self.outcome(accounts.account.as_ref());
-        if self.state == State::Present && !here.check {
+        if self.state == UserState::Present && !here.check {
             self.check_groups(&accounts)?;
         }
         let mut change = match (self.state, &accounts.account) {
-            (State::Absent, None) => Change::default(),
-            (State::Absent, Some(_)) => self.removal(tools(&accounts)?),
-            (State::Present, None) => self.creation(&accounts, tools(&accounts)?),
-            (State::Present, Some(account)) => self.changes(account, &accounts)?,
+            (UserState::Absent, None) => UserChange::default(),
+            (UserState::Absent, Some(_)) => self.removal(tools(&accounts)?),
+            (UserState::Present, None) => self.creation(&accounts, tools(&accounts)?),
+            (UserState::Present, Some(account)) => self.changes(account, &accounts)?,
         };
         let mut outcome = outcome;
-        if self.generate_ssh_key && self.state == State::Present {
+        if self.generate_ssh_key && self.state == UserState::Present {
             let home = accounts.account.as_ref().map(|account| account.home.as_str());
             let key = match home {
-                Some(home) => ssh_key::look(probe, &self.key_path(home)).await?,
+                Some(home) => ssh_key::read_ssh_key(probe, &self.key_path(home)).await?,
                 None => None,
             };
             change.make_key = key.is_none() || self.force;
-            outcome = key.map_or(outcome.clone(), |key| key.describe(outcome));
+            outcome = key.map_or(outcome.clone(), |key| key.add_key(outcome));
         }
-        Ok(match change == Change::default() {
+        Ok(match change == UserChange::default() {
             true => Plan::Unchanged(outcome),
             false => Plan::Change { diff: Vec::new(), outcome, change },
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: UserChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         for argv in &change.commands {
-            accounts::run(remote, argv).await?;
+            accounts::run_account_tool(remote, argv).await?;
         }
         if let (true, Some(hash)) = (change.set_password, &self.password) {
             let stdin = Some(format!("{}:{hash}\n", self.name).into_bytes());
@@ -210,16 +223,16 @@ impl Module for User {
             }
         }
         if let Some(option) = change.lock {
-            accounts::run(remote, &words(&["usermod", option, &self.name])).await?;
+            accounts::run_account_tool(remote, &words(&["usermod", option, &self.name])).await?;
         }
-        let account = accounts::look(remote, &self.name).await?.account;
+        let account = accounts::read_accounts(remote, &self.name).await?.account;
         let outcome = self.outcome(account.as_ref());
-        let Some(account) = account.filter(|_| self.generate_ssh_key && self.state == State::Present) else {
+        let Some(account) = account.filter(|_| self.generate_ssh_key && self.state == UserState::Present) else {
             return Ok(outcome);
         };
         let path = self.key_path(self.home.as_deref().unwrap_or(&account.home));
         if change.make_key {
-            ssh_key::make(
+            ssh_key::generate_ssh_key(
                 remote,
                 &path,
                 &account,
@@ -229,7 +242,7 @@ impl Module for User {
             )
             .await?;
         }
-        Ok(ssh_key::look(remote, &path).await?.map_or(outcome.clone(), |key| key.describe(outcome)))
+        Ok(ssh_key::read_ssh_key(remote, &path).await?.map_or(outcome.clone(), |key| key.add_key(outcome)))
     }
 }
 
@@ -261,14 +274,14 @@ impl User {
     }
 
     fn outcome(&self, account: Option<&Account>) -> Outcome {
-        let state = if self.state == State::Present { "present" } else { "absent" };
+        let state = if self.state == UserState::Present { "present" } else { "absent" };
         let mut outcome = Outcome::default().with("name", self.name.as_str()).with("state", state);
-        if self.state == State::Absent {
+        if self.state == UserState::Absent {
             return outcome.with("remove", self.remove).with("force", self.force);
         }
         if let Some(account) = account {
             outcome =
-                accounts::describe(outcome, account).with("append", self.append).with("move_home", self.move_home);
+                accounts::add_account(outcome, account).with("append", self.append).with("move_home", self.move_home);
         } else {
             outcome = outcome.with("system", self.system).with("create_home", self.create_home);
         }
@@ -281,25 +294,25 @@ impl User {
         outcome
     }
 
-    fn removal(&self, tools: Tools) -> Change {
+    fn removal(&self, tools: AccountTools) -> UserChange {
         let mut argv = match tools {
-            Tools::Shadow => words(&["userdel"]),
-            Tools::Busybox => words(&["deluser"]),
+            AccountTools::Shadow => words(&["userdel"]),
+            AccountTools::Busybox => words(&["deluser"]),
         };
-        argv.extend((self.force && tools == Tools::Shadow).then(|| "-f".to_owned()));
-        argv.extend(self.remove.then(|| if tools == Tools::Shadow { "-r" } else { "--remove-home" }.to_owned()));
+        argv.extend((self.force && tools == AccountTools::Shadow).then(|| "-f".to_owned()));
+        argv.extend(self.remove.then(|| if tools == AccountTools::Shadow { "-r" } else { "--remove-home" }.to_owned()));
         argv.push(self.name.clone());
-        Change { commands: vec![argv], ..Change::default() }
+        UserChange { commands: vec![argv], ..UserChange::default() }
     }
 
-    fn creation(&self, accounts: &Accounts, tools: Tools) -> Change {
+    fn creation(&self, accounts: &Accounts, tools: AccountTools) -> UserChange {
         let mut commands = match tools {
-            Tools::Shadow => vec![self.useradd(accounts)],
-            Tools::Busybox => self.adduser(),
+            AccountTools::Shadow => vec![self.useradd(accounts)],
+            AccountTools::Busybox => self.adduser(),
         };
         commands.extend(self.chage([None; 4]));
         let lock = (self.password_lock == Some(true) && self.password.is_some()).then_some("-L");
-        Change { commands, set_password: self.password.is_some(), lock, ..Change::default() }
+        UserChange { commands, set_password: self.password.is_some(), lock, ..UserChange::default() }
     }
 
     fn useradd(&self, accounts: &Accounts) -> Vec<String> {
@@ -378,7 +391,7 @@ impl User {
         std::iter::once(argv).chain(groups).collect()
     }
 
-    fn changes(&self, account: &Account, accounts: &Accounts) -> Result<Change, Error> {
+    fn changes(&self, account: &Account, accounts: &Accounts) -> Result<UserChange, Error> {
         let mut argv = words(&["usermod"]);
         if let Some(uid) = self.uid.filter(|uid| *uid != account.uid) {
             option(&mut argv, "-u", uid.to_string());
@@ -408,7 +421,7 @@ impl User {
             option(&mut argv, "-e", date(expires));
         }
         let hash = shadow.map_or("", |shadow| shadow.password.as_str());
-        let set_password = self.update_password == Update::Always
+        let set_password = self.update_password == PasswordUpdate::Always
             && self
                 .password
                 .as_ref()
@@ -423,14 +436,14 @@ impl User {
         };
         let mut commands = Vec::new();
         if argv.len() > 1 {
-            if tools(accounts)? == Tools::Busybox {
+            if tools(accounts)? == AccountTools::Busybox {
                 return Err(Error::failed(format!("the host has no usermod to change the user {}", self.name)));
             }
             argv.push(self.name.clone());
             commands.push(argv);
         }
         commands.extend(self.chage(shadow.map_or([None; 4], |shadow| shadow.ages)));
-        Ok(Change { commands, set_password, lock, ..Change::default() })
+        Ok(UserChange { commands, set_password, lock, ..UserChange::default() })
     }
 
     fn change_groups(&self, account: &Account, accounts: &Accounts, argv: &mut Vec<String>) {
@@ -455,7 +468,7 @@ impl User {
     }
 }
 
-fn tools(accounts: &Accounts) -> Result<Tools, Error> {
+fn tools(accounts: &Accounts) -> Result<AccountTools, Error> {
     accounts.tools.ok_or_else(accounts::no_tools)
 }
 

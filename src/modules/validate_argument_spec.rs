@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{Controller, Done, Error, Local, Outcome};
+use super::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
-use check::Check;
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
+use check::ArgumentCheck;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,14 +32,22 @@ impl Local for ValidateArgumentSpec {
         arguments: &[
             Argument::new(
                 "argument_spec",
-                Kind::Dict,
+                ArgumentKind::Dict,
                 "Names with type, required, choices, default, elements, options",
             )
             .required(),
-            Argument::new("provided_arguments", Kind::Dict, "Values that override the variables of the same names")
-                .default("{}"),
-            Argument::new("validate_args_context", Kind::Dict, "The origin of the specification, returned unchanged")
-                .default("{}"),
+            Argument::new(
+                "provided_arguments",
+                ArgumentKind::Dict,
+                "Values that override the variables of the same names",
+            )
+            .default("{}"),
+            Argument::new(
+                "validate_args_context",
+                ArgumentKind::Dict,
+                "The origin of the specification, returned unchanged",
+            )
+            .default("{}"),
         ],
         free_form: None,
         example: "\
@@ -63,7 +71,7 @@ impl Local for ValidateArgumentSpec {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         let spec = spec::options(&self.argument_spec);
         let mut values = IndexMap::new();
         for (name, _) in &spec {
@@ -79,13 +87,13 @@ impl Local for ValidateArgumentSpec {
         }
         let strangers = self.provided_arguments.iter().filter(|(name, _)| !values.contains_key(*name));
         values.extend(strangers.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>());
-        let errors = Check::default().all(&spec, values);
+        let errors = ArgumentCheck::default().check_all_arguments(&spec, values);
         let outcome = Outcome::default().with("validate_args_context", self.validate_args_context.clone());
         if errors.is_empty() {
-            return Ok(Done::unchanged(outcome.message("The arg spec validation passed")));
+            return Ok(ModuleResult::unchanged(outcome.message("The arg spec validation passed")));
         }
         let failed = format!("Validation of arguments failed:\n{}", errors.join("\n"));
         let outcome = outcome.with("argument_spec_data", self.argument_spec.clone()).with("argument_errors", errors);
-        Ok(Done::unchanged(Outcome { failed: Some(failed), ..outcome }))
+        Ok(ModuleResult::unchanged(Outcome { failed: Some(failed), ..outcome }))
     }
 }

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan, python_regex};
-use crate::http::{self, Failure};
+use crate::http::{self, HttpError};
 use crate::remote::{Command, Links, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 /// The kernel's numbers of the states of a TCP connection, as in `/proc/net/tcp`.
 const TCP_STATES: &[(&str, &str)] = &[
@@ -30,7 +30,7 @@ pub(super) struct WaitFor {
     port: Option<u16>,
     path: Option<String>,
     search_regex: Option<String>,
-    state: State,
+    state: PortState,
     timeout: u64,
     connect_timeout: u64,
     delay: u64,
@@ -42,7 +42,7 @@ pub(super) struct WaitFor {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum PortState {
     Absent,
     Drained,
     Present,
@@ -65,27 +65,41 @@ impl Module for WaitFor {
         collection: "ansible.builtin",
         summary: "Wait for a port or a file of the host",
         arguments: &[
-            Argument::new("host", Kind::Str, "The address of the port, as seen from the host").default("127.0.0.1"),
-            Argument::new("port", Kind::Int, "The port; without it and path, the task waits for the whole timeout"),
-            Argument::new("path", Kind::Path, "The file, instead of a port"),
-            Argument::new("search_regex", Kind::Str, "A regular expression that the file or the port must match, too"),
-            Argument::new("state", Kind::Str, "The state to wait for: started means present, stopped means absent")
-                .default("started")
-                .choices(&["absent", "drained", "present", "started", "stopped"]),
-            Argument::new("timeout", Kind::Int, "How many seconds to wait at most").default("300"),
-            Argument::new("connect_timeout", Kind::Int, "How many seconds to wait for one connection").default("5"),
-            Argument::new("delay", Kind::Int, "How many seconds to wait before the first check").default("0"),
-            Argument::new("sleep", Kind::Int, "How many seconds to wait between two checks").default("1"),
-            Argument::new("msg", Kind::Str, "The message on timeout"),
+            Argument::new("host", ArgumentKind::Str, "The address of the port, as seen from the host")
+                .default("127.0.0.1"),
+            Argument::new(
+                "port",
+                ArgumentKind::Int,
+                "The port; without it and path, the task waits for the whole timeout",
+            ),
+            Argument::new("path", ArgumentKind::Path, "The file, instead of a port"),
+            Argument::new(
+                "search_regex",
+                ArgumentKind::Str,
+                "A regular expression that the file or the port must match, too",
+            ),
+            Argument::new(
+                "state",
+                ArgumentKind::Str,
+                "The state to wait for: started means present, stopped means absent",
+            )
+            .default("started")
+            .choices(&["absent", "drained", "present", "started", "stopped"]),
+            Argument::new("timeout", ArgumentKind::Int, "How many seconds to wait at most").default("300"),
+            Argument::new("connect_timeout", ArgumentKind::Int, "How many seconds to wait for one connection")
+                .default("5"),
+            Argument::new("delay", ArgumentKind::Int, "How many seconds to wait before the first check").default("0"),
+            Argument::new("sleep", ArgumentKind::Int, "How many seconds to wait between two checks").default("1"),
+            Argument::new("msg", ArgumentKind::Str, "The message on timeout"),
             Argument::new(
                 "active_connection_states",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "States of a connection that count when draining",
             )
             .default("ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT"),
             Argument::new(
                 "exclude_hosts",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Addresses whose connections are ignored when draining",
             ),
         ],
@@ -118,7 +132,7 @@ impl Module for WaitFor {
         let regex = regex.transpose()?;
         tokio::time::sleep(Duration::from_secs(self.delay)).await;
         let path = match &self.path {
-            Some(path) => Some(remote.expand(path).await?),
+            Some(path) => Some(remote.expand_on_host(path).await?),
             None => None,
         };
         if self.port.is_none() && path.is_none() {
@@ -141,9 +155,9 @@ impl WaitFor {
     fn check(&self) -> Result<(), Error> {
         let wrong = match (self.port, &self.path, self.state) {
             (Some(_), Some(_), _) => "only port or path can be given, not both",
-            (_, Some(_), State::Stopped | State::Drained) => "state stopped and drained work with ports only",
-            (None, None, State::Drained) => "state drained needs a port",
-            (_, _, state) if self.exclude_hosts.is_some() && state != State::Drained => {
+            (_, Some(_), PortState::Stopped | PortState::Drained) => "state stopped and drained work with ports only",
+            (None, None, PortState::Drained) => "state drained needs a port",
+            (_, _, state) if self.exclude_hosts.is_some() && state != PortState::Drained => {
                 "exclude_hosts works with state drained only"
             }
             _ => "",
@@ -165,11 +179,11 @@ impl WaitFor {
         regex: Option<&Regex>,
         left: Duration,
     ) -> Result<Option<Found>, Error> {
-        let wants_absence = matches!(self.state, State::Absent | State::Stopped);
+        let wants_absence = matches!(self.state, PortState::Absent | PortState::Stopped);
         match (path, self.port) {
             (Some(path), _) if wants_absence => Ok(probe.stat(path, Links::Keep).await?.is_none().then(Found::default)),
             (Some(path), _) => file(probe, path, regex).await,
-            (None, Some(port)) if self.state == State::Drained => {
+            (None, Some(port)) if self.state == PortState::Drained => {
                 Ok((self.connections(probe, port).await? == 0).then(Found::default))
             }
             (None, Some(port)) => {
@@ -193,14 +207,14 @@ impl WaitFor {
         let mut stream = match tokio::time::timeout(limit, http::connect(probe, &self.host, port)).await {
             Err(_) => return Ok(None),
             Ok(Ok(stream)) => stream,
-            Ok(Err(Failure::Host(error))) => return Err(error.into()),
-            Ok(Err(error @ Failure::Offline { .. })) => return Err(Error::failed(error.to_string())),
-            Ok(Err(Failure::NoTunnels { .. })) if regex.is_none() => {
+            Ok(Err(HttpError::Host(error))) => return Err(error.into()),
+            Ok(Err(error @ HttpError::Offline { .. })) => return Err(Error::failed(error.to_string())),
+            Ok(Err(HttpError::NoTunnels { .. })) if regex.is_none() => {
                 return Ok(answers_without_tunnel(probe, &self.host, port, limit)
                     .await?
                     .then(|| Some(Found::default())));
             }
-            Ok(Err(Failure::NoTunnels { reason, .. })) => {
+            Ok(Err(HttpError::NoTunnels { reason, .. })) => {
                 return Err(Error::failed(reason));
             }
             Ok(Err(_)) => return Ok(None),
@@ -242,11 +256,11 @@ impl WaitFor {
 
     fn outcome(&self, clock: Instant, found: &Found) -> Outcome {
         let state = match self.state {
-            State::Absent => "absent",
-            State::Drained => "drained",
-            State::Present => "present",
-            State::Started => "started",
-            State::Stopped => "stopped",
+            PortState::Absent => "absent",
+            PortState::Drained => "drained",
+            PortState::Present => "present",
+            PortState::Started => "started",
+            PortState::Stopped => "stopped",
         };
         let text = |text: &Option<String>| text.as_deref().map_or_else(|| Value::from(()), Value::from);
         Outcome::default()
@@ -262,9 +276,9 @@ impl WaitFor {
     fn complaint(&self, path: Option<&str>) -> String {
         let port = format!("{}:{}", self.host, self.port.unwrap_or_default());
         match (path, self.state, &self.search_regex) {
-            (Some(path), State::Absent, _) => format!("Timeout when waiting for {path} to be absent."),
-            (None, State::Absent | State::Stopped, _) => format!("Timeout when waiting for {port} to stop."),
-            (_, State::Drained, _) => format!("Timeout when waiting for {port} to drain"),
+            (Some(path), PortState::Absent, _) => format!("Timeout when waiting for {path} to be absent."),
+            (None, PortState::Absent | PortState::Stopped, _) => format!("Timeout when waiting for {port} to stop."),
+            (_, PortState::Drained, _) => format!("Timeout when waiting for {port} to drain"),
             (Some(path), _, Some(regex)) => format!("Timeout when waiting for search string {regex} in {path}"),
             (None, _, Some(regex)) => format!("Timeout when waiting for search string {regex} in {port}"),
             (Some(path), ..) => format!("Timeout when waiting for file {path}"),

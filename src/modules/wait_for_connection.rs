@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Done, Error, Local, Outcome};
+use super::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::remote::{Command, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,10 +26,10 @@ impl Local for WaitForConnection {
         collection: "ansible.builtin",
         summary: "Wait until windlass can connect to the host and run commands",
         arguments: &[
-            Argument::new("connect_timeout", Kind::Int, "Timeout for one attempt, in seconds").default("5"),
-            Argument::new("delay", Kind::Int, "How many seconds to wait before the first attempt").default("0"),
-            Argument::new("sleep", Kind::Int, "How many seconds to wait between two attempts").default("1"),
-            Argument::new("timeout", Kind::Int, "How many seconds to wait at most").default("600"),
+            Argument::new("connect_timeout", ArgumentKind::Int, "Timeout for one attempt, in seconds").default("5"),
+            Argument::new("delay", ArgumentKind::Int, "How many seconds to wait before the first attempt").default("0"),
+            Argument::new("sleep", ArgumentKind::Int, "How many seconds to wait between two attempts").default("1"),
+            Argument::new("timeout", ArgumentKind::Int, "How many seconds to wait at most").default("600"),
         ],
         free_form: None,
         example: "\
@@ -40,20 +40,20 @@ impl Local for WaitForConnection {
         returns: &[Return::new("elapsed", "How many seconds it took")],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         if here.check {
-            return Ok(Done::unchanged(Outcome { skipped: true, ..Outcome::default() }));
+            return Ok(ModuleResult::unchanged(Outcome { skipped: true, ..Outcome::default() }));
         }
         let clock = Instant::now();
         tokio::time::sleep(Duration::from_secs(self.delay)).await;
-        let patience = Patience {
+        let patience = RetryLimits {
             one: Duration::from_secs(self.connect_timeout),
             pause: Duration::from_secs(self.sleep),
             all: Duration::from_secs(self.timeout).saturating_sub(clock.elapsed()),
         };
         let reached = reach(here, &patience, BOOT_ID, |_| true).await;
         let outcome = Outcome::default().with("elapsed", clock.elapsed().as_secs());
-        Ok(Done::unchanged(match reached {
+        Ok(ModuleResult::unchanged(match reached {
             Ok(_) => outcome,
             Err(why) => Outcome { failed: Some(format!("timed out waiting for the host: {why}")), ..outcome },
         }))
@@ -61,7 +61,7 @@ impl Local for WaitForConnection {
 }
 
 /// How long to try.
-pub(super) struct Patience {
+pub(super) struct RetryLimits {
     pub one: Duration,
     pub pause: Duration,
     pub all: Duration,
@@ -79,7 +79,7 @@ pub(super) async fn boot_id(remote: &Remote, command: &str) -> Result<String, Er
 /// Tries until the host answers with a boot that is good; or says why it did not.
 pub(super) async fn reach(
     here: &Controller<'_>,
-    patience: &Patience,
+    patience: &RetryLimits,
     boot_command: &str,
     is_good: impl Fn(&str) -> bool + Send + Sync,
 ) -> Result<Remote, String> {

@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use rcgen::{BasicConstraints, IsCa, KeyPair, KeyUsagePurpose};
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
+use super::file_attributes::DesiredAttributes;
 use super::x509::key::{self, KeyType};
-use super::x509::{self, Certificate, Lacking};
+use super::x509::{self, Certificate, MissingAttributes};
 use super::{Changes, Controller, Error, Module, Outcome, Plan, vault_file};
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,15 +29,15 @@ pub(super) struct X509Ca {
 }
 
 /// What is to be done.
-pub(super) struct Change {
+pub(super) struct X509CaChange {
     /// Why a certificate is made; None: only attributes change.
     reason: Option<&'static str>,
     /// The key that was there.
     key: Option<KeyPair>,
     /// The key that is there has to be encrypted.
     seal: bool,
-    lacking: Lacking,
-    wanted: Wanted,
+    lacking: MissingAttributes,
+    wanted: DesiredAttributes,
     path: String,
     key_path: String,
 }
@@ -50,28 +50,39 @@ impl Module for X509Ca {
         collection: "windlass",
         summary: "Create a certificate authority: a private key and a self-signed certificate",
         arguments: &[
-            Argument::new("path", Kind::Path, "The certificate").required(),
-            Argument::new("privatekey_path", Kind::Path, "Its private key; generated if it does not exist").required(),
-            Argument::new("common_name", Kind::Str, "The CA's name; it can never change").required(),
-            Argument::new("organization", Kind::Str, "Its organization; it can never change"),
-            Argument::new("key_type", Kind::Str, "The curve of a new key").default("p256").choices(&["p256", "p384"]),
+            Argument::new("path", ArgumentKind::Path, "The certificate").required(),
+            Argument::new("privatekey_path", ArgumentKind::Path, "Its private key; generated if it does not exist")
+                .required(),
+            Argument::new("common_name", ArgumentKind::Str, "The CA's name; it can never change").required(),
+            Argument::new("organization", ArgumentKind::Str, "Its organization; it can never change"),
+            Argument::new("key_type", ArgumentKind::Str, "The curve of a new key")
+                .default("p256")
+                .choices(&["p256", "p384"]),
             Argument::new(
                 "path_length",
-                Kind::Int,
+                ArgumentKind::Int,
                 "The maximum number of CA levels below this one (default: no limit)",
             ),
             Argument::new(
                 "vault",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to keep the key encrypted with the first vault password of the run, if there is one",
             )
             .default("false"),
-            Argument::new("validity", Kind::Int, "How many days the certificate is valid").default("3650"),
-            Argument::new("renew_before", Kind::Int, "How many days before it expires to renew it, with the same key")
-                .default("90"),
-            Argument::new("owner", Kind::Str, "The owner of both files"),
-            Argument::new("group", Kind::Str, "The group of both files"),
-            Argument::new("mode", Kind::Mode, "The file mode of the certificate, 0644 for a new one; the key has 0600"),
+            Argument::new("validity", ArgumentKind::Int, "How many days the certificate is valid").default("3650"),
+            Argument::new(
+                "renew_before",
+                ArgumentKind::Int,
+                "How many days before it expires to renew it, with the same key",
+            )
+            .default("90"),
+            Argument::new("owner", ArgumentKind::Str, "The owner of both files"),
+            Argument::new("group", ArgumentKind::Str, "The group of both files"),
+            Argument::new(
+                "mode",
+                ArgumentKind::Mode,
+                "The file mode of the certificate, 0644 for a new one; the key has 0600",
+            ),
         ],
         free_form: None,
         example: "\
@@ -84,22 +95,25 @@ impl Module for X509Ca {
 ",
         returns: RETURNS,
     };
-    type Change = Change;
+    type Change = X509CaChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<X509CaChange>, Error> {
         x509::check_days(self.validity, self.renew_before)?;
-        let (path, key_path) = (probe.expand(&self.path).await?, probe.expand(&self.privatekey_path).await?);
-        let (found, found_key) = (x509::read(probe, &path).await?, x509::read(probe, &key_path).await?);
-        let key = found_key.as_ref().map(|found| key::open(here, &found.text, &key_path)).transpose()?;
-        let certificate = found.as_ref().map(|found| Certificate::parse(&found.text, &path)).transpose()?;
+        let (path, key_path) =
+            (probe.expand_on_host(&self.path).await?, probe.expand_on_host(&self.privatekey_path).await?);
+        let (found, found_key) = (x509::read_pem(probe, &path).await?, x509::read_pem(probe, &key_path).await?);
+        let key = found_key.as_ref().map(|found| key::decrypt_private_key(here, &found.text, &key_path)).transpose()?;
+        let certificate = found.as_ref().map(|found| Certificate::parse_certificate(&found.text, &path)).transpose()?;
         let reason = match (&certificate, &key) {
             (None, _) => Some("the certificate does not exist yet"),
             (Some(_), None) => return Err(lost_key(&path, &key_path)),
             (Some(certificate), Some(key)) => self.reason(certificate, key, &path, &key_path)?,
         };
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
-        let lacking = found.as_ref().map_or_else(Lacking::default, |found| {
-            Lacking::of(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
+        let lacking = found.as_ref().map_or_else(MissingAttributes::default, |found| {
+            MissingAttributes::of_certificate(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
         });
         let seal = self.vault
             && !here.scope.keyring.passwords.is_empty()
@@ -113,13 +127,13 @@ impl Module for X509Ca {
             return Ok(Plan::Unchanged(outcome));
         }
         let subject = x509::subject(&self.common_name, self.organization.as_deref());
-        let after = x509::certificate::describe(&subject, &subject, &Default::default(), &[]);
-        let diff = reason.map(|_| x509::diff(&path, certificate.as_ref(), &after)).into_iter().collect();
-        Ok(Plan::Change { diff, outcome, change: Change { reason, key, seal, lacking, wanted, path, key_path } })
+        let after = x509::certificate::describe_certificate(&subject, &subject, &Default::default(), &[]);
+        let diff = reason.map(|_| x509::certificate_diff(&path, certificate.as_ref(), &after)).into_iter().collect();
+        Ok(Plan::Change { diff, outcome, change: X509CaChange { reason, key, seal, lacking, wanted, path, key_path } })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let Change { reason, key, seal, lacking, wanted, path, key_path } = change;
+    async fn apply(&self, change: X509CaChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let X509CaChange { reason, key, seal, lacking, wanted, path, key_path } = change;
         let (key, is_new) = match key {
             Some(key) => (key, false),
             None => (key::generate(self.key_type)?, true),
@@ -131,10 +145,13 @@ impl Module for X509Ca {
         if reason.is_some() {
             x509::write_certificate(remote, &path, &self.certificate(&key)?, &wanted).await?;
         }
-        lacking.set(remote, &path, &key_path).await?;
-        let made = x509::read(remote, &path).await?.ok_or_else(|| Error::failed(format!("{path} vanished")))?;
+        lacking.set_attributes(remote, &path, &key_path).await?;
+        let made = x509::read_pem(remote, &path).await?.ok_or_else(|| Error::failed(format!("{path} vanished")))?;
         let said = reason.or(seal.then_some(SEAL));
-        Ok(x509::described(x509::explained(said, &path, &key_path), &Certificate::parse(&made.text, &path)?))
+        Ok(x509::described(
+            x509::explained(said, &path, &key_path),
+            &Certificate::parse_certificate(&made.text, &path)?,
+        ))
     }
 }
 

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use rcgen::{ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
+use super::file_attributes::DesiredAttributes;
 use super::x509::certificate::{self, Usage};
 use super::x509::key::{self, KeyType};
-use super::x509::{self, Certificate, Lacking};
+use super::x509::{self, Certificate, MissingAttributes};
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,15 +34,15 @@ pub(super) struct X509Certificate {
 }
 
 /// What is to be done.
-pub(super) struct Change {
+pub(super) struct X509CertificateChange {
     /// Why a certificate is made; None: only attributes change.
     reason: Option<String>,
     key: Option<KeyPair>,
     /// None only in check mode, where the task that makes it has made none.
     authority: Option<Certificate>,
     names: BTreeSet<String>,
-    lacking: Lacking,
-    wanted: Wanted,
+    lacking: MissingAttributes,
+    wanted: DesiredAttributes,
     path: String,
     key_path: String,
 }
@@ -55,32 +55,41 @@ impl Module for X509Certificate {
         collection: "windlass",
         summary: "Issue and renew a certificate from a CA, and generate its private key",
         arguments: &[
-            Argument::new("path", Kind::Path, "The certificate").required(),
-            Argument::new("privatekey_path", Kind::Path, "Its private key; generated if it does not exist").required(),
-            Argument::new("ca_path", Kind::Path, "The certificate of the CA").required(),
+            Argument::new("path", ArgumentKind::Path, "The certificate").required(),
+            Argument::new("privatekey_path", ArgumentKind::Path, "Its private key; generated if it does not exist")
+                .required(),
+            Argument::new("ca_path", ArgumentKind::Path, "The certificate of the CA").required(),
             Argument::new(
                 "ca_privatekey_path",
-                Kind::Path,
+                ArgumentKind::Path,
                 "The private key of the CA, vault-encrypted or not; read only to sign",
             )
             .required(),
-            Argument::new("common_name", Kind::Str, "Its common name").required(),
-            Argument::new("organization", Kind::Str, "Its organization"),
+            Argument::new("common_name", ArgumentKind::Str, "Its common name").required(),
+            Argument::new("organization", ArgumentKind::Str, "Its organization"),
             Argument::new(
                 "subject_alt_name",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Subject alternative names, as DNS:host or IP:1.2.3.4",
             )
             .default("[]"),
-            Argument::new("usages", Kind::List(&Kind::Str), "Its extended key usages")
+            Argument::new("usages", ArgumentKind::List(&ArgumentKind::Str), "Its extended key usages")
                 .default("server_auth")
                 .choices(Usage::NAMES),
-            Argument::new("key_type", Kind::Str, "The curve of a new key").default("p256").choices(&["p256", "p384"]),
-            Argument::new("validity", Kind::Int, "How many days it is valid; at most as long as its CA").default("365"),
-            Argument::new("renew_before", Kind::Int, "How many days before it expires to renew it").default("30"),
-            Argument::new("owner", Kind::Str, "The owner of both files"),
-            Argument::new("group", Kind::Str, "The group of both files"),
-            Argument::new("mode", Kind::Mode, "The file mode of the certificate, 0644 for a new one; the key has 0600"),
+            Argument::new("key_type", ArgumentKind::Str, "The curve of a new key")
+                .default("p256")
+                .choices(&["p256", "p384"]),
+            Argument::new("validity", ArgumentKind::Int, "How many days it is valid; at most as long as its CA")
+                .default("365"),
+            Argument::new("renew_before", ArgumentKind::Int, "How many days before it expires to renew it")
+                .default("30"),
+            Argument::new("owner", ArgumentKind::Str, "The owner of both files"),
+            Argument::new("group", ArgumentKind::Str, "The group of both files"),
+            Argument::new(
+                "mode",
+                ArgumentKind::Mode,
+                "The file mode of the certificate, 0644 for a new one; the key has 0600",
+            ),
         ],
         free_form: None,
         example: "\
@@ -108,29 +117,36 @@ impl Module for X509Certificate {
             Return::new("privatekey_path", "Its private key"),
         ],
     };
-    type Change = Change;
+    type Change = X509CertificateChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<X509CertificateChange>, Error> {
         x509::check_days(self.validity, self.renew_before)?;
-        let names = self.subject_alt_name.iter().map(|name| certificate::name(name)).collect::<Result<_, _>>()?;
-        let (path, key_path) = (probe.expand(&self.path).await?, probe.expand(&self.privatekey_path).await?);
+        let names = self
+            .subject_alt_name
+            .iter()
+            .map(|name| certificate::parse_alternative_name(name))
+            .collect::<Result<_, _>>()?;
+        let (path, key_path) =
+            (probe.expand_on_host(&self.path).await?, probe.expand_on_host(&self.privatekey_path).await?);
         let authority = self.authority(probe).await?;
         if authority.is_none() && !here.check {
             return Err(self.no_authority());
         }
-        let (found, found_key) = (x509::read(probe, &path).await?, x509::read(probe, &key_path).await?);
-        let key = found_key.as_ref().map(|found| key::open(here, &found.text, &key_path)).transpose()?;
+        let (found, found_key) = (x509::read_pem(probe, &path).await?, x509::read_pem(probe, &key_path).await?);
+        let key = found_key.as_ref().map(|found| key::decrypt_private_key(here, &found.text, &key_path)).transpose()?;
         // A damaged certificate is replaced: nothing is lost with it.
-        let certificate = found.as_ref().and_then(|found| Certificate::parse(&found.text, &path).ok());
+        let certificate = found.as_ref().and_then(|found| Certificate::parse_certificate(&found.text, &path).ok());
         let reason = match (&found, &certificate, &authority) {
             (None, _, _) => Some("the certificate does not exist yet".to_owned()),
             (Some(_), None, _) => Some("the certificate is damaged".to_owned()),
             (_, _, None) => Some("the certificate authority does not exist yet".to_owned()),
             (_, Some(certificate), Some(authority)) => self.reason(certificate, key.as_ref(), authority, &names),
         };
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
-        let lacking = found.as_ref().map_or_else(Lacking::default, |found| {
-            Lacking::of(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
+        let lacking = found.as_ref().map_or_else(MissingAttributes::default, |found| {
+            MissingAttributes::of_certificate(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
         });
         let outcome = x509::explained(reason.as_deref(), &path, &key_path);
         let outcome = match &certificate {
@@ -140,16 +156,22 @@ impl Module for X509Certificate {
         if reason.is_none() && lacking.is_empty() {
             return Ok(Plan::Unchanged(outcome));
         }
-        let usages: Vec<_> = self.usages().iter().map(|usage| usage.name()).collect();
+        let usages: Vec<_> = self.usages().iter().map(|usage| usage.usage_name()).collect();
         let issuer = authority.as_ref().map_or("", |authority| &authority.subject);
-        let after = certificate::describe(&self.subject(), issuer, &names, &usages);
-        let diff = reason.as_ref().map(|_| x509::diff(&path, certificate.as_ref(), &after)).into_iter().collect();
-        let change = Change { reason, key, authority, names, lacking, wanted, path, key_path };
+        let after = certificate::describe_certificate(&self.subject(), issuer, &names, &usages);
+        let diff =
+            reason.as_ref().map(|_| x509::certificate_diff(&path, certificate.as_ref(), &after)).into_iter().collect();
+        let change = X509CertificateChange { reason, key, authority, names, lacking, wanted, path, key_path };
         Ok(Plan::Change { diff, outcome, change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let Change { reason, key, authority, names, lacking, wanted, path, key_path } = change;
+    async fn apply(
+        &self,
+        change: X509CertificateChange,
+        remote: &Remote,
+        here: &Controller<'_>,
+    ) -> Result<Outcome, Error> {
+        let X509CertificateChange { reason, key, authority, names, lacking, wanted, path, key_path } = change;
         if reason.is_some() {
             let authority = authority.ok_or_else(|| self.no_authority())?;
             // The authority's key is read before anything is written: without it nothing is begun.
@@ -164,10 +186,10 @@ impl Module for X509Certificate {
             }
             x509::write_certificate(remote, &path, &pem, &wanted).await?;
         }
-        lacking.set(remote, &path, &key_path).await?;
-        let made = x509::read(remote, &path).await?.ok_or_else(|| Error::failed(format!("{path} vanished")))?;
+        lacking.set_attributes(remote, &path, &key_path).await?;
+        let made = x509::read_pem(remote, &path).await?.ok_or_else(|| Error::failed(format!("{path} vanished")))?;
         let outcome = x509::explained(reason.as_deref(), &path, &key_path);
-        Ok(x509::described(outcome, &Certificate::parse(&made.text, &path)?))
+        Ok(x509::described(outcome, &Certificate::parse_certificate(&made.text, &path)?))
     }
 }
 
@@ -186,9 +208,9 @@ impl X509Certificate {
 
     /// The authority's certificate; refused if it is none, or no longer valid.
     async fn authority(&self, probe: &Probe) -> Result<Option<Certificate>, Error> {
-        let path = probe.expand(&self.ca_path).await?;
-        let Some(found) = x509::read(probe, &path).await? else { return Ok(None) };
-        let authority = Certificate::parse(&found.text, &path)?;
+        let path = probe.expand_on_host(&self.ca_path).await?;
+        let Some(found) = x509::read_pem(probe, &path).await? else { return Ok(None) };
+        let authority = Certificate::parse_certificate(&found.text, &path)?;
         if authority.authority.is_none() {
             return Err(Error::failed(format!("the certificate {path} is not a CA certificate")));
         }
@@ -240,10 +262,10 @@ impl X509Certificate {
         here: &Controller<'_>,
         authority: &Certificate,
     ) -> Result<Issuer<'static, KeyPair>, Error> {
-        let path = probe.expand(&self.ca_privatekey_path).await?;
-        let found = x509::read(probe, &path).await?;
+        let path = probe.expand_on_host(&self.ca_privatekey_path).await?;
+        let found = x509::read_pem(probe, &path).await?;
         let found = found.ok_or_else(|| Error::failed(format!("no such private key of the CA: {path}")))?;
-        let key = key::open(here, &found.text, &path)?;
+        let key = key::decrypt_private_key(here, &found.text, &path)?;
         if key::public(&key) != authority.public_key {
             let message = format!("the private key {path} does not match the CA {}", self.ca_path);
             return Err(Error::failed(message));

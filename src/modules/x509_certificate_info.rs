@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::x509::{self, Certificate};
 use super::{Controller, Error, Inspect, Outcome};
 use crate::remote::Probe;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,9 @@ impl Inspect for X509CertificateInfo {
         name: "x509_certificate_info",
         collection: "windlass",
         summary: "Read a certificate: subject, issuer, names and days left",
-        arguments: &[Argument::new("path", Kind::Path, "The certificate, PEM; the first one of several").required()],
+        arguments: &[
+            Argument::new("path", ArgumentKind::Path, "The certificate, PEM; the first one of several").required()
+        ],
         free_form: None,
         example: "\
 - name: Check the expiry of the server certificate
@@ -46,10 +48,10 @@ impl Inspect for X509CertificateInfo {
         ],
     };
     async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let path = probe.expand(&self.path).await?;
-        let found = x509::read(probe, &path).await?;
+        let path = probe.expand_on_host(&self.path).await?;
+        let found = x509::read_pem(probe, &path).await?;
         let found = found.ok_or_else(|| Error::absent(format!("there is no certificate {path}")))?;
-        let certificate = Certificate::parse(&found.text, &path)?;
+        let certificate = Certificate::parse_certificate(&found.text, &path)?;
         let left = certificate.not_after - x509::in_days(0).unix_timestamp();
         let outcome = Outcome::default().with("days_left", left.div_euclid(24 * 60 * 60));
         let outcome = outcome.with("key_fingerprint", certificate.key_fingerprint());
@@ -94,7 +96,7 @@ mod tests {
         assert!(bench.run(&ca("ca", 90)).await.unwrap().changed);
         let renewed = bench.run("x509_certificate_info: {path: HOST/ca.crt}").await.unwrap();
         let other = bench.run("x509_certificate_info: {path: HOST/other.crt}").await.unwrap();
-        let key = |done: &super::super::Done| value(&done.outcome, "key_fingerprint");
+        let key = |done: &super::super::ModuleResult| value(&done.outcome, "key_fingerprint");
         assert_ne!(value(&first.outcome, "fingerprint"), value(&renewed.outcome, "fingerprint"));
         assert_eq!(key(&first), key(&renewed));
         assert_ne!(key(&first), key(&other));

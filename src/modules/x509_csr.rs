@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::x509::{self, key};
 use super::{Controller, Error, Inspect, Outcome};
 use crate::remote::Probe;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,9 +24,9 @@ impl Inspect for X509Csr {
         collection: "windlass",
         summary: "Create a certificate signing request",
         arguments: &[
-            Argument::new("privatekey_path", Kind::Path, "The private key, PEM; it must exist").required(),
-            Argument::new("common_name", Kind::Str, "The common name").required(),
-            Argument::new("organization", Kind::Str, "Its organization"),
+            Argument::new("privatekey_path", ArgumentKind::Path, "The private key, PEM; it must exist").required(),
+            Argument::new("common_name", ArgumentKind::Str, "The common name").required(),
+            Argument::new("organization", ArgumentKind::Str, "Its organization"),
         ],
         free_form: None,
         example: "\
@@ -40,12 +40,12 @@ impl Inspect for X509Csr {
         returns: &[Return::new("csr", "The request, PEM")],
     };
     async fn inspect(&self, probe: &Probe, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let path = probe.expand(&self.privatekey_path).await?;
-        let found = x509::read(probe, &path).await?;
+        let path = probe.expand_on_host(&self.privatekey_path).await?;
+        let found = x509::read_pem(probe, &path).await?;
         let found = found.ok_or_else(|| Error::failed(format!("no such private key: {path}")))?;
-        let key = key::open(here, &found.text, &path)?;
+        let key = key::decrypt_private_key(here, &found.text, &path)?;
         let mut params = CertificateParams::default();
-        params.distinguished_name = x509::name(&self.common_name, self.organization.as_deref());
+        params.distinguished_name = x509::distinguished_name(&self.common_name, self.organization.as_deref());
         let request = params.serialize_request(&key).map_err(x509::cannot("create a certificate signing request"))?;
         let text = request.pem().map_err(x509::cannot("write a certificate signing request"))?;
         Ok(Outcome::default().with("csr", text))

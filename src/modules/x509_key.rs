@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use rcgen::KeyPair;
 use serde::Deserialize;
 
-use super::file_attributes::Wanted;
+use super::file_attributes::DesiredAttributes;
 use super::x509::key::{self, KeyType};
-use super::x509::{self, Lacking};
+use super::x509::{self, MissingAttributes};
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,13 +23,13 @@ pub(super) struct X509Key {
 }
 
 /// What is to be done.
-pub(super) struct Change {
+pub(super) struct X509KeyChange {
     /// The key that was there.
     key: Option<KeyPair>,
     /// Whether the file of the public half has to be written.
     publish: bool,
-    lacking: Lacking,
-    wanted: Wanted,
+    lacking: MissingAttributes,
+    wanted: DesiredAttributes,
     path: String,
     public_path: Option<String>,
 }
@@ -42,14 +42,17 @@ impl Module for X509Key {
         collection: "windlass",
         summary: "Generate a private key, and write its public key",
         arguments: &[
-            Argument::new("path", Kind::Path, "The private key; one that is there is used, any other made").required(),
-            Argument::new("publickey_path", Kind::Path, "A file for the public key, PEM"),
-            Argument::new("key_type", Kind::Str, "The curve of a new key").default("p256").choices(&["p256", "p384"]),
-            Argument::new("owner", Kind::Str, "The owner of both files"),
-            Argument::new("group", Kind::Str, "The group of both files"),
+            Argument::new("path", ArgumentKind::Path, "The private key; one that is there is used, any other made")
+                .required(),
+            Argument::new("publickey_path", ArgumentKind::Path, "A file for the public key, PEM"),
+            Argument::new("key_type", ArgumentKind::Str, "The curve of a new key")
+                .default("p256")
+                .choices(&["p256", "p384"]),
+            Argument::new("owner", ArgumentKind::Str, "The owner of both files"),
+            Argument::new("group", ArgumentKind::Str, "The group of both files"),
             Argument::new(
                 "mode",
-                Kind::Mode,
+                ArgumentKind::Mode,
                 "The file mode of the public key, 0644 for a new one; the private key has 0600",
             ),
         ],
@@ -65,43 +68,45 @@ impl Module for X509Key {
             Return::new("publickey_path", "The file of its public key, or null"),
         ],
     };
-    type Change = Change;
+    type Change = X509KeyChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let path = probe.expand(&self.path).await?;
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<X509KeyChange>, Error> {
+        let path = probe.expand_on_host(&self.path).await?;
         let public_path = match &self.publickey_path {
-            Some(path) => Some(probe.expand(path).await?),
+            Some(path) => Some(probe.expand_on_host(path).await?),
             None => None,
         };
-        let found = x509::read(probe, &path).await?;
+        let found = x509::read_pem(probe, &path).await?;
         let public = match &public_path {
-            Some(path) => x509::read(probe, path).await?,
+            Some(path) => x509::read_pem(probe, path).await?,
             None => None,
         };
-        let key = found.as_ref().map(|found| key::open(here, &found.text, &path)).transpose()?;
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let key = found.as_ref().map(|found| key::decrypt_private_key(here, &found.text, &path)).transpose()?;
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
         let publish = public_path.is_some()
             && match (&key, &public) {
                 (Some(key), Some(public)) => public.text != key.public_key_pem().into_bytes(),
                 _ => true,
             };
-        let lacking = Lacking {
+        let lacking = MissingAttributes {
             certificate: match &public {
                 Some(public) if !publish => wanted.lacking(&public.stat),
                 _ => Attributes::default(),
             },
-            key: found.as_ref().map_or_else(Default::default, |found| Lacking::of_key(&wanted, &found.stat)),
+            key: found.as_ref().map_or_else(Default::default, |found| MissingAttributes::of_key(&wanted, &found.stat)),
         };
         let outcome = Outcome::default().with("path", path.as_str()).with("publickey_path", public_path.clone());
         if key.is_some() && !publish && lacking.is_empty() {
             return Ok(Plan::Unchanged(outcome));
         }
-        let change = Change { key, publish, lacking, wanted, path, public_path };
+        let change = X509KeyChange { key, publish, lacking, wanted, path, public_path };
         Ok(Plan::Change { diff: vec![], outcome, change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let Change { key, publish, lacking, wanted, path, public_path } = change;
+    async fn apply(&self, change: X509KeyChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let X509KeyChange { key, publish, lacking, wanted, path, public_path } = change;
         let key = match key {
             Some(key) => key,
             None => {
@@ -115,7 +120,7 @@ impl Module for X509Key {
         if publish {
             x509::write_certificate(remote, &public_path, &key.public_key_pem(), &wanted).await?;
         }
-        lacking.set(remote, &public_path, &path).await?;
+        lacking.set_attributes(remote, &public_path, &path).await?;
         Ok(outcome)
     }
 }

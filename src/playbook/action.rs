@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::inherit::Around;
-use super::keywords::{self, Place};
-use super::loader::Load;
+use super::inherit::InheritedKeywords;
+use super::keywords::{self, KeywordScope};
+use super::loader::LoadState;
 use super::read::{bool_of, pairs};
 use super::{include, role_files};
 use crate::value::Origin;
 use crate::value::doc::Doc;
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
 /// What a task is to run, as written.
-pub(super) struct Chosen {
+pub(super) struct TaskAction {
     pub doc: &'static Doc,
     pub written: Arc<str>,
     /// Where its name stands.
@@ -25,16 +25,16 @@ pub(super) struct Chosen {
     pub local: bool,
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The module of a task; None if it has none or several, which has been complained of.
-    pub(super) fn choose(&mut self, map: &Node, place: Place, around: &Around) -> Option<Chosen> {
-        let mut chosen: Vec<(String, Chosen)> = Vec::new();
+    pub(super) fn choose(&mut self, map: &Node, place: KeywordScope, around: &InheritedKeywords) -> Option<TaskAction> {
+        let mut chosen: Vec<(String, TaskAction)> = Vec::new();
         let mut strangers: Vec<&Node> = Vec::new();
         let mut failed = false;
         for (key, value) in pairs(map) {
             let Some(name) = key.as_str() else {
                 let message = format!("a keyword must be a string, this is {}", key.what());
-                self.complain(Complaint::new(message, Some(&key.origin)));
+                self.complain(Diagnostic::new(message, Some(&key.origin)));
                 failed = true;
                 continue;
             };
@@ -63,7 +63,7 @@ impl Load<'_> {
                 let written = Arc::from(name);
                 chosen.push((
                     name.to_owned(),
-                    Chosen { doc, written, origin: key.origin.clone(), arguments, local: false },
+                    TaskAction { doc, written, origin: key.origin.clone(), arguments, local: false },
                 ));
             } else {
                 strangers.push(key);
@@ -73,7 +73,7 @@ impl Load<'_> {
         let told = self.complain_of_strangers(&strangers, only, place);
         if let [(first, _), (second, other), ..] = chosen.as_slice() {
             let message = format!("two modules in one task: {first:?} and {second:?}");
-            let complaint = Complaint::new(message, Some(&other.origin));
+            let complaint = Diagnostic::new(message, Some(&other.origin));
             self.complain(complaint.hint("start another task with \"-\""));
             return None;
         }
@@ -84,7 +84,13 @@ impl Load<'_> {
     }
 
     /// `action: copy src=a dest=b`, or a mapping with `module`.
-    fn action(&mut self, key: &Node, value: &Node, local: bool, around: &Around) -> Option<(String, Chosen)> {
+    fn action(
+        &mut self,
+        key: &Node,
+        value: &Node,
+        local: bool,
+        around: &InheritedKeywords,
+    ) -> Option<(String, TaskAction)> {
         let (name, origin, arguments) = match &value.kind {
             NodeKind::Str(text) => {
                 let text = text.trim_start();
@@ -96,7 +102,7 @@ impl Load<'_> {
             NodeKind::Map(all) => {
                 let Some(module) = value.get("module") else {
                     let message = format!("{:?} is not the name of a module", key.as_str().unwrap_or_default());
-                    self.complain(Complaint::new(message, Some(&value.origin)).hint("add \"module: NAME\""));
+                    self.complain(Diagnostic::new(message, Some(&value.origin)).hint("add \"module: NAME\""));
                     return None;
                 };
                 let rest = all.iter().filter(|(key, _)| key.as_str() != Some("module")).cloned().collect();
@@ -105,19 +111,24 @@ impl Load<'_> {
             }
             _ => {
                 let message = format!("this must be the name of a module, this is {}", value.what());
-                self.complain(Complaint::new(message, Some(&value.origin)));
+                self.complain(Diagnostic::new(message, Some(&value.origin)));
                 return None;
             }
         };
         let found = self.module(&name, &origin, around);
         let found = found.and_then(|found| found.ok_or_else(|| self.unknown_module(&name, &origin)));
-        let doc = self.keep(found)?;
+        let doc = self.collect(found)?;
         let written = Arc::from(name.as_str());
-        Some((name, Chosen { doc, written, origin, arguments, local }))
+        Some((name, TaskAction { doc, written, origin, arguments, local }))
     }
 
     /// Complains of keys that are neither keywords nor modules; true if it did.
-    fn complain_of_strangers(&mut self, strangers: &[&Node], module: Option<&'static Doc>, place: Place) -> bool {
+    fn complain_of_strangers(
+        &mut self,
+        strangers: &[&Node],
+        module: Option<&'static Doc>,
+        place: KeywordScope,
+    ) -> bool {
         for key in strangers {
             let name = key.as_str().unwrap_or_default();
             let complaint = match module {
@@ -130,22 +141,22 @@ impl Load<'_> {
     }
 
     /// A key too many, beside a module.
-    fn stray_key(&self, name: &str, origin: &Origin, doc: &'static Doc, place: Place) -> Complaint {
+    fn stray_key(&self, name: &str, origin: &Origin, doc: &'static Doc, place: KeywordScope) -> Diagnostic {
         let is_argument = doc.arguments.iter().any(|a| a.name == name || a.aliases.contains(&name));
-        if is_argument && keywords::find(name).is_none() {
-            let message = format!("{name:?} is an argument of {}, not a keyword of {}", doc.name, place.words());
-            return Complaint::new(message, Some(origin)).hint(format!("indent it below \"{}:\"", doc.name));
+        if is_argument && keywords::find_keyword(name).is_none() {
+            let message = format!("{name:?} is an argument of {}, not a keyword of {}", doc.name, place.scope_text());
+            return Diagnostic::new(message, Some(origin)).hint(format!("indent it below \"{}:\"", doc.name));
         }
         if name.contains('.') {
             let message = format!("two modules in one task: {:?} and {name:?}", doc.name);
-            return Complaint::new(message, Some(origin)).hint("start another task with \"-\"");
+            return Diagnostic::new(message, Some(origin)).hint("start another task with \"-\"");
         }
         keywords::unknown(name, origin, place)
     }
 
     /// A key that may have been meant for the module or for a keyword.
-    fn strange_key(&self, name: &str, origin: &Origin, place: Place, only: bool) -> Complaint {
-        if keywords::find(name).is_some() {
+    fn strange_key(&self, name: &str, origin: &Origin, place: KeywordScope, only: bool) -> Diagnostic {
+        if keywords::find_keyword(name).is_some() {
             return keywords::unknown(name, origin, place);
         }
         let module = nearest(name, self.module_names());
@@ -156,8 +167,8 @@ impl Load<'_> {
         if keyword.hint.is_some() {
             return keyword;
         }
-        let message = format!("{name:?} is not a keyword of {} or a module", place.words());
-        Complaint::new(message, Some(origin))
+        let message = format!("{name:?} is not a keyword of {} or a module", place.scope_text());
+        Diagnostic::new(message, Some(origin))
     }
 
     fn module_names(&self) -> Vec<&'static str> {
@@ -167,8 +178,8 @@ impl Load<'_> {
     }
 
     /// Complains of a module that is not there.
-    pub(super) fn unknown_module(&self, name: &str, origin: &Origin) -> Complaint {
-        let complaint = Complaint::new(format!("unknown module {name:?}"), Some(origin));
+    pub(super) fn unknown_module(&self, name: &str, origin: &Origin) -> Diagnostic {
+        let complaint = Diagnostic::new(format!("unknown module {name:?}"), Some(origin));
         let (collection, short) = name.rsplit_once('.').unwrap_or(("", name));
         if !collection.is_empty()
             && let Some(doc) = include::doc(short).or_else(|| self.loader.known.module(short))
@@ -187,9 +198,9 @@ impl Load<'_> {
 }
 
 /// Complains of a task without a module.
-fn no_module(map: &Node) -> Complaint {
+fn no_module(map: &Node) -> Diagnostic {
     let origin = pairs(map).first().map_or(&map.origin, |(key, _)| &key.origin);
-    let complaint = Complaint::new("this task has no module", Some(origin));
+    let complaint = Diagnostic::new("this task has no module", Some(origin));
     match pairs(map) {
         [(key, _)] if key.as_str() == Some("name") => complaint.hint("indent the module's line as far as \"name\""),
         _ => complaint.hint("add a module, for example \"command: ...\""),

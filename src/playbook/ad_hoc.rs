@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::arguments::COMMANDS;
-use super::inherit::Around;
-use super::loader::{Load, Loaded, Loader, Words};
+use super::inherit::InheritedKeywords;
+use super::loader::{LoadState, Loaded, Loader, OwnPrograms};
 use super::{Base, Play};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{self, Node, NodeKind};
 use crate::value::{Origin, Source, Vars};
 
@@ -27,28 +27,28 @@ pub struct AdHoc<'a> {
 impl Loader {
     /// The play of one task. Complaints show their place in the arguments.
     pub fn ad_hoc(&self, asked: &AdHoc<'_>) -> Loaded<Play> {
-        let mut load = Load::new(self, Arc::default());
+        let mut load = LoadState::new(self, Arc::default());
         let play = load.ad_hoc(asked);
-        load.finish(play)?.ok_or_else(Vec::new)
+        load.finish_load(play)?.ok_or_else(Vec::new)
     }
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     fn ad_hoc(&mut self, asked: &AdHoc<'_>) -> Option<Play> {
         let module = text("--module-name", asked.module);
         self.base = Arc::new(Base { directory: asked.directory.to_owned(), ..Base::default() });
-        let around = Around { keywords: Arc::default(), role: None, directory: asked.directory.to_owned() };
+        let around = InheritedKeywords { keywords: Arc::default(), role: None, directory: asked.directory.to_owned() };
         let found = self.module(asked.module, &module.origin, &around);
         let found = found.and_then(|found| found.ok_or_else(|| self.unknown_module(asked.module, &module.origin)));
-        self.keep(found)?;
-        self.loader.known.own_words(&Words::beside(asked.directory));
+        self.collect(found)?;
+        self.loader.known.own_words(&OwnPrograms::beside(asked.directory));
         self.loader.known.own_words(&self.loader.words);
         if asked.args.trim().is_empty() && COMMANDS.contains(&asked.module.rsplit('.').next().unwrap_or_default()) {
-            let complaint = Complaint::new(format!("{} needs a command", asked.module), Some(&module.origin));
+            let complaint = Diagnostic::new(format!("{} needs a command", asked.module), Some(&module.origin));
             self.complain(complaint.hint("pass it with -a, or choose another module with -m"));
             return None;
         }
-        let args = self.keep(arguments(asked.args))?;
+        let args = self.collect(arguments(asked.args))?;
         let mut task = vec![(module.clone(), args)];
         for (name, number) in &asked.keywords {
             let kind = NodeKind::Int(i64::try_from(*number).unwrap_or(i64::MAX));
@@ -68,14 +68,14 @@ impl Load<'_> {
 }
 
 /// A JSON object is one; all else is the short form.
-fn arguments(args: &str) -> Result<Node, Complaint> {
+fn arguments(args: &str) -> Result<Node, Diagnostic> {
     let origin = place("--args", args);
     if args.trim().is_empty() {
         return Ok(node(NodeKind::Null, &origin));
     }
     let braces = |open: &str, close: &str| args.trim().starts_with(open) && args.trim().ends_with(close);
     if braces("{", "}") && !braces("{{", "}}") {
-        let documents = yaml::parse(&origin.source)?;
+        let documents = yaml::parse_yaml(&origin.source)?;
         if let Some(map) = documents.into_iter().next() {
             return Ok(map);
         }

@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::action::Chosen;
-use super::free_form::{self, Unbalanced};
-use super::loader::Load;
+use super::action::TaskAction;
+use super::free_form::{self, UnbalancedQuote};
+use super::loader::LoadState;
 use super::read::{bool_of, is_float, is_int, is_null, is_template, pairs};
-use super::{Action, Keywords, Written, include, names};
-use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
+use super::{Action, Keywords, SourceValue, include, names};
+use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Template, has_marks, truth};
 
 /// Modules whose text is a command: only their known arguments are taken out of it.
 pub(super) const COMMANDS: &[&str] = &["command", "shell", "raw", "script"];
 
-type Arguments = IndexMap<Arc<str>, Written>;
+type Arguments = IndexMap<Arc<str>, SourceValue>;
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The arguments of a task: those at the module's name, and below them those of `args`.
-    pub(super) fn arguments(&mut self, chosen: &Chosen, args: Option<&Node>, keywords: &Keywords) -> Action {
+    pub(super) fn arguments(&mut self, chosen: &TaskAction, args: Option<&Node>, keywords: &Keywords) -> Action {
         let doc = chosen.doc;
         let mut all = Arguments::new();
         let mut more_args = None;
@@ -52,7 +52,7 @@ impl Load<'_> {
         for (key, value) in pairs(node) {
             let Some(name) = key.as_str() else {
                 let message = format!("the name of an argument must be a string, this is {}", key.what());
-                self.complain(Complaint::new(message, Some(&key.origin)));
+                self.complain(Diagnostic::new(message, Some(&key.origin)));
                 right = false;
                 continue;
             };
@@ -70,11 +70,11 @@ impl Load<'_> {
     }
 
     /// Arguments in the short form; false if something was wrong.
-    fn text(&mut self, chosen: &Chosen, node: &Node, all: &mut Arguments, more: &mut Option<Written>) -> bool {
+    fn text(&mut self, chosen: &TaskAction, node: &Node, all: &mut Arguments, more: &mut Option<SourceValue>) -> bool {
         let doc = chosen.doc;
         let Some(text) = scalar_text(node) else {
             let message = format!("the arguments of {} must be a mapping, this is {}", doc.name, node.what());
-            self.complain(Complaint::new(message, Some(&node.origin)));
+            self.complain(Diagnostic::new(message, Some(&node.origin)));
             return false;
         };
         if doc.free_form.is_none() && is_lone_expression(&text) {
@@ -83,7 +83,7 @@ impl Load<'_> {
         }
         let is_command = COMMANDS.contains(&doc.name);
         let is_key = |key: &str| !is_command || key != doc.free_form.unwrap_or_default() && doc.argument(key).is_some();
-        let form = match free_form::parse(&text, is_key) {
+        let form = match free_form::parse_free_form(&text, is_key) {
             Ok(form) => form,
             Err(unbalanced) => {
                 self.complain(unbalanced_text(doc, node, &text, &unbalanced));
@@ -134,15 +134,15 @@ impl Load<'_> {
         doc: &'static Doc,
         argument: &'static Argument,
         name: &str,
-        written: Written,
+        written: SourceValue,
         origin: &Origin,
         all: &mut Arguments,
     ) -> bool {
         if argument.name == ANY_NAME && has_marks(name) {
             // The name of a variable may be a template, which is looked at when it is rendered.
-            let checked = self.loader.known.check(&Template::value(name, Some(origin)));
+            let checked = self.loader.known.check(&Template::template_value(name, Some(origin)));
             all.insert(name.into(), written);
-            return self.keep(checked).is_some();
+            return self.collect(checked).is_some();
         }
         if argument.name == ANY_NAME {
             let wrong = names::wrong(name, origin).filter(|_| !doc.is_own());
@@ -165,11 +165,11 @@ impl Load<'_> {
         let name = if name == "_raw_params" { doc.free_form.unwrap_or(name) } else { name };
         let found = doc.argument(name);
         if found.is_none() {
-            let complaint = Complaint::new(format!("{} has no argument {name:?}", doc.name), Some(origin));
+            let complaint = Diagnostic::new(format!("{} has no argument {name:?}", doc.name), Some(origin));
             let all = doc.arguments.iter().flat_map(|a| std::iter::once(a.name).chain(a.aliases.iter().copied()));
             let complaint = match nearest(name, all.clone()) {
                 Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                None if super::keywords::at(name, super::keywords::Place::Task).is_some() => {
+                None if super::keywords::at(name, super::keywords::KeywordScope::Task).is_some() => {
                     complaint.hint(format!("{name:?} is a keyword of a task: indent it as far as \"{}\"", doc.name))
                 }
                 None if doc.arguments.is_empty() => complaint.hint("it has no arguments"),
@@ -190,7 +190,7 @@ impl Load<'_> {
             self.complain(complaint);
             return false;
         }
-        if argument.kind == Kind::Mode {
+        if argument.kind == ArgumentKind::Mode {
             self.warn_of_decimal_mode(node);
         }
         self.expressions_of(doc, argument, node)
@@ -208,7 +208,7 @@ impl Load<'_> {
         let mut right = true;
         for item in items.iter().filter(|item| !is_template(item)) {
             if let Some(text) = item.as_str() {
-                right &= self.expression(text, &item.origin);
+                right &= self.check_expression(text, &item.origin);
             }
         }
         right
@@ -221,11 +221,11 @@ impl Load<'_> {
         let written = node.origin.line_text().get(column..).unwrap_or_default();
         if mode >= 100 && written.starts_with(|c: char| c.is_ascii_digit() && c != '0') {
             let warning = format!("the mode {mode} is a decimal number, which is {mode:o} in octal");
-            self.warn(Complaint::new(warning, Some(&node.origin)).hint(format!("write \"0{mode}\"")));
+            self.warn(Diagnostic::new(warning, Some(&node.origin)).hint(format!("write \"0{mode}\"")));
         }
     }
 
-    fn complain_of_missing(&mut self, chosen: &Chosen, all: &Arguments) {
+    fn complain_of_missing(&mut self, chosen: &TaskAction, all: &Arguments) {
         let required = chosen.doc.arguments.iter().filter(|argument| argument.required);
         let names = |argument: &Argument| std::iter::once(argument.name).chain(argument.aliases.iter().copied());
         let missing: Vec<&str> = required
@@ -236,7 +236,7 @@ impl Load<'_> {
             let word = if missing.len() == 1 { "argument" } else { "arguments" };
             let names: Vec<String> = missing.iter().map(|name| format!("{name:?}")).collect();
             let message = format!("{} needs the {word} {}", chosen.doc.name, names.join(" and "));
-            self.complain(Complaint::new(message, Some(&chosen.origin)));
+            self.complain(Diagnostic::new(message, Some(&chosen.origin)));
         }
     }
 }
@@ -293,47 +293,47 @@ fn place_in(node: &Node, text: &str, at: usize) -> Origin {
     origin
 }
 
-fn unbalanced_text(doc: &Doc, node: &Node, text: &str, unbalanced: &Unbalanced) -> Complaint {
+fn unbalanced_text(doc: &Doc, node: &Node, text: &str, unbalanced: &UnbalancedQuote) -> Diagnostic {
     let origin = place_in(node, text, unbalanced.at);
     let message = format!("{} is never closed in the arguments of {}", unbalanced.mark, doc.name);
-    let complaint = Complaint::new(message, Some(&origin));
+    let complaint = Diagnostic::new(message, Some(&origin));
     match doc.free_form {
         Some(name) => complaint.hint(format!("close it, or write the text as \"{name}:\" below \"{}:\"", doc.name)),
         None => complaint,
     }
 }
 
-fn no_free_form(doc: &Doc, text: &str, origin: &Origin) -> Complaint {
+fn no_free_form(doc: &Doc, text: &str, origin: &Origin) -> Diagnostic {
     let word: String = text.chars().take_while(|c| !c.is_whitespace()).collect();
     let message = format!("{} needs arguments as key=value, and {word:?} is not one", doc.name);
     let hint = "put quotes around a value with spaces, or write the arguments as a mapping";
-    Complaint::new(message, Some(origin)).hint(hint)
+    Diagnostic::new(message, Some(origin)).hint(hint)
 }
 
 /// Says what is wrong with the type of a literal, if something is.
-fn wrong_type(name: &str, kind: &Kind, node: &Node) -> Option<Complaint> {
+fn wrong_type(name: &str, kind: &ArgumentKind, node: &Node) -> Option<Diagnostic> {
     if is_null(node) || is_template(node) {
         return None;
     }
     let is_collection = matches!(node.kind, NodeKind::Seq(_) | NodeKind::Map(_));
     let (right, wanted) = match kind {
-        Kind::Any => return None,
-        Kind::Str => (!is_collection, "a string"),
-        Kind::Path => (!is_collection, "a path"),
-        Kind::Bool => (bool_of(node).is_some(), "true or false"),
-        Kind::Int => (is_int(node), "a whole number"),
-        Kind::Float => (is_float(node), "a number"),
-        Kind::Mode => (is_mode(node), "a file mode, for example \"0644\" or \"u=rw,g=r\""),
-        Kind::Dict => (is_dict(node), "a mapping"),
-        Kind::List(inner) => match &node.kind {
+        ArgumentKind::Any => return None,
+        ArgumentKind::Str => (!is_collection, "a string"),
+        ArgumentKind::Path => (!is_collection, "a path"),
+        ArgumentKind::Bool => (bool_of(node).is_some(), "true or false"),
+        ArgumentKind::Int => (is_int(node), "a whole number"),
+        ArgumentKind::Float => (is_float(node), "a number"),
+        ArgumentKind::Mode => (is_mode(node), "a file mode, for example \"0644\" or \"u=rw,g=r\""),
+        ArgumentKind::Dict => (is_dict(node), "a mapping"),
+        ArgumentKind::List(inner) => match &node.kind {
             NodeKind::Seq(items) => return items.iter().find_map(|item| wrong_type(name, inner, item)),
             // A lone mapping is a list of one.
-            NodeKind::Map(_) => (matches!(inner, Kind::Dict | Kind::Any), "a list"),
+            NodeKind::Map(_) => (matches!(inner, ArgumentKind::Dict | ArgumentKind::Any), "a list"),
             _ => (true, "a list"),
         },
     };
     let message = || format!("{name:?} must be {wanted}, this is {}", node.what());
-    (!right).then(|| Complaint::new(message(), Some(&node.origin)))
+    (!right).then(|| Diagnostic::new(message(), Some(&node.origin)))
 }
 
 /// A number, octal text, or symbolic.
@@ -364,7 +364,7 @@ fn is_dict(node: &Node) -> bool {
     }
 }
 
-fn bad_choice(argument: &Argument, node: &Node) -> Option<Complaint> {
+fn bad_choice(argument: &Argument, node: &Node) -> Option<Diagnostic> {
     if argument.choices.is_empty() || is_null(node) || is_template(node) {
         return None;
     }
@@ -375,7 +375,9 @@ fn bad_choice(argument: &Argument, node: &Node) -> Option<Complaint> {
     // YAML reads `no` and `yes` as booleans; a choice of that word was meant.
     let right = match (&node.kind, scalar_text(node)) {
         (NodeKind::Bool(value), _) => argument.choices.iter().any(|word| truth::of_word(word) == Some(*value)),
-        (_, Some(text)) if matches!(argument.kind, Kind::List(_)) => text.split(',').all(|part| fits(part.trim())),
+        (_, Some(text)) if matches!(argument.kind, ArgumentKind::List(_)) => {
+            text.split(',').all(|part| fits(part.trim()))
+        }
         (_, Some(text)) => fits(&text),
         (_, None) => true,
     };
@@ -384,7 +386,7 @@ fn bad_choice(argument: &Argument, node: &Node) -> Option<Complaint> {
     }
     let message =
         format!("{:?} must be one of {}, this is {}", argument.name, argument.choices.join(", "), node.what());
-    let complaint = Complaint::new(message, Some(&node.origin));
+    let complaint = Diagnostic::new(message, Some(&node.origin));
     Some(match node.as_str().and_then(|word| nearest(word, argument.choices.iter().copied())) {
         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
         None => complaint,

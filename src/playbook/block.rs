@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
-use super::inherit::Around;
-use super::keywords::{self, Place};
-use super::loader::Load;
+use super::inherit::InheritedKeywords;
+use super::keywords::{self, KeywordScope};
+use super::loader::LoadState;
 use super::read::pairs;
 use super::{Block, Step};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The steps of a list. `what` names the list in complaints.
-    pub(super) fn steps(&mut self, node: &Node, what: &str, around: &Around, place: Place) -> Vec<Step> {
+    pub(super) fn steps(
+        &mut self,
+        node: &Node,
+        what: &str,
+        around: &InheritedKeywords,
+        place: KeywordScope,
+    ) -> Vec<Step> {
         let NodeKind::Seq(items) = &node.kind else {
             if !matches!(node.kind, NodeKind::Null) {
                 let complaint =
-                    Complaint::new(format!("{what} must be a list, this is {}", node.what()), Some(&node.origin));
+                    Diagnostic::new(format!("{what} must be a list, this is {}", node.what()), Some(&node.origin));
                 self.complain(complaint.hint("start each task with \"- \""));
             }
             return Vec::new();
@@ -25,10 +31,10 @@ impl Load<'_> {
     }
 
     /// One entry of a list: a block, or a task with whatever comes of it.
-    fn step(&mut self, node: &Node, around: &Around, place: Place) -> Vec<Step> {
+    fn step(&mut self, node: &Node, around: &InheritedKeywords, place: KeywordScope) -> Vec<Step> {
         if !matches!(node.kind, NodeKind::Map(_)) {
             let complaint =
-                Complaint::new(format!("a task must be a mapping, this is {}", node.what()), Some(&node.origin));
+                Diagnostic::new(format!("a task must be a mapping, this is {}", node.what()), Some(&node.origin));
             self.complain(match node.as_str() {
                 Some(text) if self.is_module(text) => complaint.hint(format!("write \"{}:\"", text.trim())),
                 _ => complaint,
@@ -39,7 +45,7 @@ impl Load<'_> {
         match pairs(node).iter().find(|(key, _)| is_block(key)) {
             Some((key, _)) if node.get("block").is_none() => {
                 let message = format!("{:?} without \"block\"", key.as_str().unwrap_or_default());
-                self.complain(Complaint::new(message, Some(&key.origin)).hint("indent it as far as its block"));
+                self.complain(Diagnostic::new(message, Some(&key.origin)).hint("indent it as far as its block"));
                 Vec::new()
             }
             Some(_) => vec![Step::Block(Arc::new(self.block(node, around)))],
@@ -51,26 +57,26 @@ impl Load<'_> {
     pub(super) fn complain_of_block_keys(&mut self, map: &Node) {
         for (key, _) in pairs(map) {
             let name = key.as_str().unwrap_or_default();
-            if keywords::at(name, Place::Block).is_some() {
+            if keywords::at(name, KeywordScope::Block).is_some() {
                 continue;
             }
             let complaint = if self.is_module(name) {
-                Complaint::new(format!("module {name:?} beside \"block\""), Some(&key.origin))
+                Diagnostic::new(format!("module {name:?} beside \"block\""), Some(&key.origin))
                     .hint("start another task with \"-\"")
             } else {
-                keywords::unknown(name, &key.origin, Place::Block)
+                keywords::unknown(name, &key.origin, KeywordScope::Block)
             };
             self.complain(complaint);
         }
     }
 
-    fn block(&mut self, map: &Node, around: &Around) -> Block {
+    fn block(&mut self, map: &Node, around: &InheritedKeywords) -> Block {
         self.complain_of_block_keys(map);
         let name = map.get("name").and_then(|name| self.written(name)).map(|name| name.value);
-        let keywords = self.inherit(map, Place::Block, around);
-        let inside = around.with(keywords.clone());
+        let keywords = self.inherit(map, KeywordScope::Block, around);
+        let inside = around.with_keywords(keywords.clone());
         let mut part = |name: &str| match map.get(name) {
-            Some(node) => self.steps(node, &format!("{name:?}"), &inside, Place::Task),
+            Some(node) => self.steps(node, &format!("{name:?}"), &inside, KeywordScope::Task),
             None => Vec::new(),
         };
         let (steps, rescue, always) = (part("block"), part("rescue"), part("always"));

@@ -16,7 +16,7 @@ pub(super) struct FreeForm {
 
 /// A quote or a template mark that is never closed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unbalanced {
+pub(super) struct UnbalancedQuote {
     /// The byte offset at which it is opened.
     pub at: usize,
     pub mark: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Unbalanced {
 const MARKS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
 
 /// Splits a text. `is_key` tells which words before a `=` are taken for arguments; others stay in the text.
-pub(super) fn parse(text: &str, is_key: impl Fn(&str) -> bool) -> Result<FreeForm, Unbalanced> {
+pub(super) fn parse_free_form(text: &str, is_key: impl Fn(&str) -> bool) -> Result<FreeForm, UnbalancedQuote> {
     let mut found = FreeForm::default();
     let mut rest: Vec<Range<usize>> = Vec::new();
     for word in words(text)? {
@@ -103,7 +103,7 @@ fn unquote(value: &str) -> String {
 }
 
 /// The words of a text, as byte ranges.
-fn words(text: &str) -> Result<Vec<Range<usize>>, Unbalanced> {
+fn words(text: &str) -> Result<Vec<Range<usize>>, UnbalancedQuote> {
     let mut words = Vec::new();
     let mut at = 0;
     while at < text.len() {
@@ -121,12 +121,12 @@ fn words(text: &str) -> Result<Vec<Range<usize>>, Unbalanced> {
 }
 
 /// The offset at which the word that begins at `start` ends.
-fn word_end(text: &str, start: usize) -> Result<usize, Unbalanced> {
+fn word_end(text: &str, start: usize) -> Result<usize, UnbalancedQuote> {
     let mut at = start;
     while let Some(c) = text[at..].chars().next() {
         let here = &text[at..];
         if let Some((open, close)) = MARKS.into_iter().find(|(open, _)| here.starts_with(open)) {
-            let Some(end) = here[open.len()..].find(close) else { return Err(Unbalanced { at, mark: open }) };
+            let Some(end) = here[open.len()..].find(close) else { return Err(UnbalancedQuote { at, mark: open }) };
             at += open.len() + end + close.len();
         } else if c == '"' || c == '\'' {
             at = quote_end(text, at, c)?;
@@ -142,7 +142,7 @@ fn word_end(text: &str, start: usize) -> Result<usize, Unbalanced> {
 }
 
 /// The offset after the quote that closes the one at `start`.
-fn quote_end(text: &str, start: usize, quote: char) -> Result<usize, Unbalanced> {
+fn quote_end(text: &str, start: usize, quote: char) -> Result<usize, UnbalancedQuote> {
     let mut at = start + 1;
     while let Some(c) = text[at..].chars().next() {
         at += c.len_utf8();
@@ -152,15 +152,15 @@ fn quote_end(text: &str, start: usize, quote: char) -> Result<usize, Unbalanced>
             return Ok(at);
         }
     }
-    Err(Unbalanced { at: start, mark: if quote == '"' { "\"" } else { "'" } })
+    Err(UnbalancedQuote { at: start, mark: if quote == '"' { "\"" } else { "'" } })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FreeForm, Unbalanced, parse};
+    use super::{FreeForm, UnbalancedQuote, parse_free_form};
 
     fn all(text: &str) -> FreeForm {
-        parse(text, |_| true).unwrap()
+        parse_free_form(text, |_| true).unwrap()
     }
 
     fn pairs(form: &FreeForm) -> Vec<(&str, &str)> {
@@ -177,7 +177,9 @@ mod tests {
 
     #[test]
     fn a_command_keeps_all_but_its_known_arguments() {
-        let form = parse("chdir=/tmp FOO=1 ls  -l \"a b\"\n  x=y creates=/z", |key| key == "chdir" || key == "creates");
+        let form = parse_free_form("chdir=/tmp FOO=1 ls  -l \"a b\"\n  x=y creates=/z", |key| {
+            key == "chdir" || key == "creates"
+        });
         let form = form.unwrap();
         assert_eq!(pairs(&form), [("chdir", "/tmp"), ("creates", "/z")]);
         assert_eq!(form.text, "FOO=1 ls  -l \"a b\"\n  x=y");
@@ -186,21 +188,21 @@ mod tests {
 
     #[test]
     fn an_argument_in_the_middle_leaves_a_blank() {
-        let form = parse("ls chdir=/tmp -l  -a", |key| key == "chdir").unwrap();
+        let form = parse_free_form("ls chdir=/tmp -l  -a", |key| key == "chdir").unwrap();
         assert_eq!(form.text, "ls -l  -a");
     }
 
     #[test]
     fn what_is_never_closed_is_told_with_its_place() {
-        assert_eq!(parse("echo don't", |_| false), Err(Unbalanced { at: 8, mark: "'" }));
-        assert_eq!(parse("echo {{ x", |_| false), Err(Unbalanced { at: 5, mark: "{{" }));
+        assert_eq!(parse_free_form("echo don't", |_| false), Err(UnbalancedQuote { at: 8, mark: "'" }));
+        assert_eq!(parse_free_form("echo {{ x", |_| false), Err(UnbalancedQuote { at: 5, mark: "{{" }));
     }
 
     #[test]
     fn escapes_in_values_are_what_they_stand_for_and_texts_stay_as_they_are() {
         let form = all(r#"a="x\ny\tz \x41 \u00e9 \\ back \q \." b='1\n2' c=3\n4"#);
         assert_eq!(pairs(&form), [("a", "x\ny\tz A \u{e9} \\ back \\q \\."), ("b", "1\n2"), ("c", "3\n4")]);
-        let form = parse(r"printf a\nb chdir=/x", |key| key == "chdir").unwrap();
+        let form = parse_free_form(r"printf a\nb chdir=/x", |key| key == "chdir").unwrap();
         assert_eq!(form.text, r"printf a\nb");
     }
 

@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use super::include::Verb;
-use super::inherit::Around;
-use super::keywords::{self, Place};
-use super::loader::Load;
+use super::include::IncludeKind;
+use super::inherit::InheritedKeywords;
+use super::keywords::{self, KeywordScope};
+use super::loader::LoadState;
 use super::read::pairs;
 use super::{Handler, Step};
 use crate::value::Origin;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The handlers of a list. `what` names the list in complaints.
-    pub(super) fn handlers(&mut self, node: &Node, what: &str, around: &Around) -> Vec<Handler> {
+    pub(super) fn handlers(&mut self, node: &Node, what: &str, around: &InheritedKeywords) -> Vec<Handler> {
         let NodeKind::Seq(items) = &node.kind else {
-            self.steps(node, what, around, Place::Handler);
+            self.steps(node, what, around, KeywordScope::Handler);
             return Vec::new();
         };
         items.iter().flat_map(|item| self.handler(item, around)).collect()
     }
 
     /// One entry: a handler, or those of a file that it imports.
-    fn handler(&mut self, node: &Node, around: &Around) -> Vec<Handler> {
+    fn handler(&mut self, node: &Node, around: &InheritedKeywords) -> Vec<Handler> {
         if is_import(node) {
             return self.imported_handlers(node, around);
         }
@@ -33,25 +33,27 @@ impl Load<'_> {
         let listen = self.listen(node);
         let one = Node { kind: NodeKind::Seq(vec![node.clone()]), ..node.clone() };
         let mut handlers = Vec::new();
-        collect(self.steps(&one, "handlers", around, Place::Handler), &listen, &mut handlers);
+        collect(self.steps(&one, "handlers", around, KeywordScope::Handler), &listen, &mut handlers);
         handlers
     }
 
     /// The handlers of a block, which gives them its keywords and is nothing by itself.
-    fn handlers_of_block(&mut self, map: &Node, inner: &Node, around: &Around) -> Vec<Handler> {
+    fn handlers_of_block(&mut self, map: &Node, inner: &Node, around: &InheritedKeywords) -> Vec<Handler> {
         self.complain_of_block_keys(map);
         for (key, _) in pairs(map).iter().filter(|(key, _)| matches!(key.as_str(), Some("rescue" | "always"))) {
             let message = format!("{:?} in a list of handlers", key.as_str().unwrap_or_default());
             let hint = "handlers run one by one, without their block; put the block into a file and include that";
-            self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
+            self.complain(Diagnostic::new(message, Some(&key.origin)).hint(hint));
         }
-        let keywords = self.inherit(map, Place::Block, around);
-        self.handlers(inner, "\"block\"", &around.with(keywords))
+        let keywords = self.inherit(map, KeywordScope::Block, around);
+        self.handlers(inner, "\"block\"", &around.with_keywords(keywords))
     }
 
-    fn imported_handlers(&mut self, map: &Node, around: &Around) -> Vec<Handler> {
-        let Some(chosen) = self.choose(map, Place::Handler, around) else { return Vec::new() };
-        let Some((action, inside)) = self.import_place(map, &chosen, around, Place::Handler) else { return Vec::new() };
+    fn imported_handlers(&mut self, map: &Node, around: &InheritedKeywords) -> Vec<Handler> {
+        let Some(chosen) = self.choose(map, KeywordScope::Handler, around) else { return Vec::new() };
+        let Some((action, inside)) = self.import_place(map, &chosen, around, KeywordScope::Handler) else {
+            return Vec::new();
+        };
         let file = action.args.get("file");
         let origin = file.map_or(&chosen.origin, |file| &file.origin).clone();
         match self.known_text(file, &inside) {
@@ -61,9 +63,9 @@ impl Load<'_> {
     }
 
     /// The handlers of a file.
-    pub(super) fn handlers_of_file(&mut self, file: &str, origin: &Origin, around: &Around) -> Vec<Handler> {
-        let Some((path, node)) = self.open(file, origin, around, "handlers") else { return Vec::new() };
-        let inside = Around { directory: super::paths::parent(&path), ..around.clone() };
+    pub(super) fn handlers_of_file(&mut self, file: &str, origin: &Origin, around: &InheritedKeywords) -> Vec<Handler> {
+        let Some((path, node)) = self.open_import(file, origin, around, "handlers") else { return Vec::new() };
+        let inside = InheritedKeywords { directory: super::paths::parent(&path), ..around.clone() };
         self.open_files.push(path);
         let handlers = self.handlers(&node, "a file of handlers", &inside);
         self.open_files.pop();
@@ -73,14 +75,14 @@ impl Load<'_> {
     /// The names in `listen`.
     fn listen(&mut self, map: &Node) -> Vec<Arc<str>> {
         let Some(node) = map.get("listen") else { return Vec::new() };
-        let shaped = keywords::at("listen", Place::Handler).is_some_and(|keyword| self.shaped(keyword, node));
+        let shaped = keywords::at("listen", KeywordScope::Handler).is_some_and(|keyword| self.shaped(keyword, node));
         if !shaped {
             return Vec::new();
         }
         let written = self.written_list(node);
         written
             .iter()
-            .filter_map(|name| self.render(name, &self.loader.extra_vars.clone()))
+            .filter_map(|name| self.render_static(name, &self.loader.extra_vars.clone()))
             .map(|n| n.to_string().into())
             .collect()
     }
@@ -91,7 +93,7 @@ fn is_import(node: &Node) -> bool {
     pairs(node)
         .iter()
         .filter_map(|(key, _)| super::include::doc(key.as_str()?))
-        .any(|doc| Verb::of(doc) == Some(Verb::ImportTasks))
+        .any(|doc| IncludeKind::of_doc(doc) == Some(IncludeKind::ImportTasks))
 }
 
 /// Handlers of steps; those of an imported role lie flat among them.
@@ -109,11 +111,11 @@ fn collect(steps: Vec<Step>, listen: &[Arc<str>], handlers: &mut Vec<Handler>) {
 }
 
 /// Complains of handlers that nobody can notify.
-pub(super) fn nameless(handlers: &[Handler]) -> impl Iterator<Item = Complaint> + '_ {
+pub(super) fn nameless(handlers: &[Handler]) -> impl Iterator<Item = Diagnostic> + '_ {
     let nobodys =
         |handler: &&Handler| handler.task.name.is_none() && handler.listen.is_empty() && handler.include.is_none();
     handlers.iter().filter(nobodys).map(|handler| {
-        Complaint::new("this handler has no \"name\" and no \"listen\"", Some(&handler.task.origin))
+        Diagnostic::new("this handler has no \"name\" and no \"listen\"", Some(&handler.task.origin))
             .hint("add one of them, so that tasks can notify it")
     })
 }

@@ -3,30 +3,30 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::action::Chosen;
-use super::include::Verb;
-use super::inherit::Around;
-use super::keywords::Place;
-use super::loader::Load;
+use super::action::TaskAction;
+use super::include::IncludeKind;
+use super::inherit::InheritedKeywords;
+use super::keywords::KeywordScope;
+use super::loader::LoadState;
 use super::paths::{normal, parent, similar_name};
-use super::role::{Parts, Use};
+use super::role::{Parts, RoleReference};
 use super::{Action, Step};
 use crate::value::Origin;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::Node;
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// What an import brings.
     pub(super) fn import(
         &mut self,
         map: &Node,
-        chosen: &Chosen,
-        verb: Verb,
-        around: &Around,
-        place: Place,
+        chosen: &TaskAction,
+        verb: IncludeKind,
+        around: &InheritedKeywords,
+        place: KeywordScope,
     ) -> Vec<Step> {
         let Some((action, inside)) = self.import_place(map, chosen, around, place) else { return Vec::new() };
-        if verb == Verb::ImportRole {
+        if verb == IncludeKind::ImportRole {
             return self.import_role(&action, chosen, &inside);
         }
         let file = action.args.get("file");
@@ -41,10 +41,10 @@ impl Load<'_> {
     pub(super) fn import_place(
         &mut self,
         map: &Node,
-        chosen: &Chosen,
-        around: &Around,
-        place: Place,
-    ) -> Option<(Action, Around)> {
+        chosen: &TaskAction,
+        around: &InheritedKeywords,
+        place: KeywordScope,
+    ) -> Option<(Action, InheritedKeywords)> {
         self.complain_of_keywords(map, chosen, |name| {
             let is_loop = matches!(name, "loop" | "loop_control" | "until") || name.starts_with("with_");
             is_loop.then(|| {
@@ -58,13 +58,13 @@ impl Load<'_> {
         let action = self.arguments(chosen, map.get("args"), &keywords);
         if let Some(more) = &action.more_args {
             let message = format!("the arguments of {} must be written out", chosen.doc.name);
-            self.complain(Complaint::new(message, Some(&more.origin)));
+            self.complain(Diagnostic::new(message, Some(&more.origin)));
             return None;
         }
-        Some((action, around.with(keywords)))
+        Some((action, around.with_keywords(keywords)))
     }
 
-    fn import_role(&mut self, action: &Action, chosen: &Chosen, around: &Around) -> Vec<Step> {
+    fn import_role(&mut self, action: &Action, chosen: &TaskAction, around: &InheritedKeywords) -> Vec<Step> {
         let origin = action.args.get("name").map_or(&chosen.origin, |name| &name.origin).clone();
         let Some(name) = self.known_text(action.args.get("name"), around) else { return Vec::new() };
         let from = ["tasks_from", "vars_from", "defaults_from", "handlers_from"];
@@ -83,16 +83,25 @@ impl Load<'_> {
             ("rolespec_validate", true),
         ];
         let [public, allow_duplicates, validate] =
-            flags.map(|(name, default)| self.flag(action.args.get(name)).unwrap_or(default));
-        let used = Use::named(&name, origin).parts(parts).included(public, allow_duplicates, None).validated(validate);
+            flags.map(|(name, default)| self.read_flag(action.args.get(name)).unwrap_or(default));
+        let used = RoleReference::role_named(&name, origin)
+            .parts(parts)
+            .included(public, allow_duplicates, None)
+            .validated(validate);
         self.use_role(used, around)
     }
 
     /// The steps of a file of tasks, relative to the file that is being read, its role or the playbook.
-    pub(super) fn tasks_of_file(&mut self, file: &str, origin: &Origin, around: &Around, place: Place) -> Vec<Step> {
-        let read = self.open(file, origin, around, "tasks");
+    pub(super) fn tasks_of_file(
+        &mut self,
+        file: &str,
+        origin: &Origin,
+        around: &InheritedKeywords,
+        place: KeywordScope,
+    ) -> Vec<Step> {
+        let read = self.open_import(file, origin, around, "tasks");
         let Some((path, node)) = read else { return Vec::new() };
-        let inside = Around { directory: parent(&path), ..around.clone() };
+        let inside = InheritedKeywords { directory: parent(&path), ..around.clone() };
         self.open_files.push(path);
         let steps = self.steps(&node, "a file of tasks", &inside, place);
         self.open_files.pop();
@@ -100,16 +109,16 @@ impl Load<'_> {
     }
 
     /// Finds and reads a file of tasks or handlers; complains if it is missing, empty or under way already.
-    pub(super) fn open(
+    pub(super) fn open_import(
         &mut self,
         file: &str,
         origin: &Origin,
-        around: &Around,
+        around: &InheritedKeywords,
         folder: &str,
     ) -> Option<(PathBuf, Arc<Node>)> {
         let candidates = self.candidates(file, around, folder);
         let Some(path) = candidates.iter().find(|path| path.is_file()).cloned() else {
-            let complaint = Complaint::new(format!("cannot find the file {file:?}"), Some(origin));
+            let complaint = Diagnostic::new(format!("cannot find the file {file:?}"), Some(origin));
             let similar = similar_name(&around.directory, file);
             self.complain(match similar {
                 Some(name) => complaint.hint(format!("did you mean {name:?}?")),
@@ -120,19 +129,19 @@ impl Load<'_> {
         if self.open_files.contains(&path) {
             let way = self.loader.listed(&self.open_files, " > ");
             let message = format!("the file {file:?} imports itself");
-            self.complain(Complaint::new(message, Some(origin)).hint(format!("import chain: {way}")));
+            self.complain(Diagnostic::new(message, Some(origin)).hint(format!("import chain: {way}")));
             return None;
         }
         let wrong = self.wrong_so_far();
-        let node = self.file(&path);
+        let node = self.load_file(&path);
         if node.is_none() && self.wrong_so_far() == wrong {
-            self.warn(Complaint::new(format!("the file {file:?} is empty"), Some(origin)));
+            self.warn(Diagnostic::new(format!("the file {file:?} is empty"), Some(origin)));
         }
         Some((path, node?))
     }
 
     /// Where a file of tasks may be, likeliest first.
-    fn candidates(&self, file: &str, around: &Around, folder: &str) -> Vec<PathBuf> {
+    fn candidates(&self, file: &str, around: &InheritedKeywords, folder: &str) -> Vec<PathBuf> {
         let mut places = vec![around.directory.clone()];
         if let Some(role) = &around.role {
             places.extend([role.path.join(folder), role.path.clone()]);

@@ -3,36 +3,38 @@
 
 use std::sync::Arc;
 
-use super::action::Chosen;
-use super::inherit::Around;
-use super::keywords::{self, Place};
-use super::loader::Load;
+use super::action::TaskAction;
+use super::inherit::InheritedKeywords;
+use super::keywords::{self, KeywordScope};
+use super::loader::LoadState;
 use super::read::{is_template, pairs};
-use super::{Action, Include, IncludeWhat, Keywords, Step, Written};
-use crate::value::doc::{Argument, Doc, Kind};
-use crate::value::origin::Complaint;
+use super::{Action, Include, IncludeWhat, Keywords, SourceValue, Step};
+use crate::value::doc::{Argument, ArgumentKind, Doc};
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
 /// What a task may bring in besides a module's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum IncludeKind {
     IncludeTasks,
     ImportTasks,
     IncludeRole,
     ImportRole,
 }
 
-const FILE: Argument = Argument::new("file", Kind::Path, "the file with the tasks").required();
-const APPLY: Argument = Argument::new("apply", Kind::Dict, "keywords for every task that is included");
-const NAME: Argument = Argument::new("name", Kind::Str, "the role").required().alias(&["role"]);
-const PUBLIC: Argument = Argument::new("public", Kind::Bool, "whether the whole play sees the role's variables");
+const FILE: Argument = Argument::new("file", ArgumentKind::Path, "the file with the tasks").required();
+const APPLY: Argument = Argument::new("apply", ArgumentKind::Dict, "keywords for every task that is included");
+const NAME: Argument = Argument::new("name", ArgumentKind::Str, "the role").required().alias(&["role"]);
+const PUBLIC: Argument =
+    Argument::new("public", ArgumentKind::Bool, "whether the whole play sees the role's variables");
 const ALLOW_DUPLICATES: Argument =
-    Argument::new("allow_duplicates", Kind::Bool, "whether the role runs again if it has run before").default("true");
+    Argument::new("allow_duplicates", ArgumentKind::Bool, "whether the role runs again if it has run before")
+        .default("true");
 const VALIDATE: Argument =
-    Argument::new("rolespec_validate", Kind::Bool, "whether to check the role's arguments").default("true");
+    Argument::new("rolespec_validate", ArgumentKind::Bool, "whether to check the role's arguments").default("true");
 
 const fn part(name: &'static str) -> Argument {
-    Argument::new(name, Kind::Str, "a file of the role instead of main").default("main")
+    Argument::new(name, ArgumentKind::Str, "a file of the role instead of main").default("main")
 }
 
 const fn doc_of(
@@ -45,7 +47,7 @@ const fn doc_of(
     Doc { name, collection: "ansible.builtin", summary, arguments, free_form, example, returns: &[] }
 }
 
-/// The documentation of what brings in other files, in the order of [`Verb`].
+/// The documentation of what brings in other files, in the order of [`IncludeKind`].
 pub static DOCS: [Doc; 4] = [
     doc_of(
         "include_tasks",
@@ -102,41 +104,42 @@ pub fn doc(name: &str) -> Option<&'static Doc> {
     DOCS.iter().find(|doc| doc.name == short)
 }
 
-impl Verb {
+impl IncludeKind {
     /// What a documentation stands for; None: a module.
-    pub(super) fn of(doc: &Doc) -> Option<Verb> {
+    pub(super) fn of_doc(doc: &Doc) -> Option<IncludeKind> {
         match doc.name {
-            "include_tasks" => Some(Verb::IncludeTasks),
-            "import_tasks" => Some(Verb::ImportTasks),
-            "include_role" => Some(Verb::IncludeRole),
-            "import_role" => Some(Verb::ImportRole),
+            "include_tasks" => Some(IncludeKind::IncludeTasks),
+            "import_tasks" => Some(IncludeKind::ImportTasks),
+            "include_role" => Some(IncludeKind::IncludeRole),
+            "import_role" => Some(IncludeKind::ImportRole),
             _ => None,
         }
     }
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// An include: kept with all it needs to be loaded later.
     pub(super) fn include(
         &mut self,
         map: &Node,
-        chosen: &Chosen,
-        verb: Verb,
-        around: &Around,
-        place: Place,
+        chosen: &TaskAction,
+        verb: IncludeKind,
+        around: &InheritedKeywords,
+        place: KeywordScope,
     ) -> Option<Step> {
         self.complain_of_keywords(map, chosen, |name| {
-            let taken = keywords::at(name, Place::Include).is_some() || place == Place::Handler && name == "listen";
+            let taken = keywords::at(name, KeywordScope::Include).is_some()
+                || place == KeywordScope::Handler && name == "listen";
             let refused = keywords::at(name, place).is_some() && !taken;
-            let for_blocks = refused && keywords::at(name, Place::Block).is_some();
+            let for_blocks = refused && keywords::at(name, KeywordScope::Block).is_some();
             let hint = if for_blocks { "put it below \"apply:\", for the included tasks" } else { "remove it" };
             refused.then(|| hint.to_owned())
         });
-        let keywords = self.inherit(map, Place::Include, around);
+        let keywords = self.inherit(map, KeywordScope::Include, around);
         let action = self.arguments(chosen, map.get("args"), &keywords);
         if let Some(more) = &action.more_args {
             let message = format!("the arguments of {} must be written out", chosen.doc.name);
-            self.complain(Complaint::new(message, Some(&more.origin)));
+            self.complain(Diagnostic::new(message, Some(&more.origin)));
         }
         let what = self.what(verb, &action)?;
         let apply = self.apply(map, chosen, &keywords, around);
@@ -146,14 +149,14 @@ impl Load<'_> {
         Some(Step::Include(Arc::new(Include { task, what, apply, params, base: self.base.clone() })))
     }
 
-    fn what(&mut self, verb: Verb, action: &Action) -> Option<IncludeWhat> {
+    fn what(&mut self, verb: IncludeKind, action: &Action) -> Option<IncludeWhat> {
         let argument = |name: &str| action.args.get(name).cloned();
-        if verb == Verb::IncludeTasks {
+        if verb == IncludeKind::IncludeTasks {
             return Some(IncludeWhat::Tasks { file: argument("file")? });
         }
         let flags = [("public", false), ("allow_duplicates", true), ("rolespec_validate", true)];
         let [public, allow_duplicates, rolespec_validate] =
-            flags.map(|(name, default)| self.flag(action.args.get(name)).unwrap_or(default));
+            flags.map(|(name, default)| self.read_flag(action.args.get(name)).unwrap_or(default));
         Some(IncludeWhat::Role {
             name: argument("name")?,
             tasks_from: argument("tasks_from"),
@@ -167,35 +170,35 @@ impl Load<'_> {
     }
 
     /// The keywords of what an include brings: those around it, its variables, and `apply`.
-    fn apply(&mut self, map: &Node, chosen: &Chosen, own: &Keywords, around: &Around) -> Arc<Keywords> {
+    fn apply(&mut self, map: &Node, chosen: &TaskAction, own: &Keywords, around: &InheritedKeywords) -> Arc<Keywords> {
         let mut keywords = (*around.keywords).clone();
         keywords.vars = own.vars.clone();
-        let outside = around.with(Arc::new(keywords));
+        let outside = around.with_keywords(Arc::new(keywords));
         let below = |node: Option<&Node>| node.and_then(|node| node.get("apply")).cloned();
         let Some(apply) = below(chosen.arguments.as_ref()).or_else(|| below(map.get("args"))) else {
             return outside.keywords;
         };
         if is_template(&apply) {
             let message = "\"apply\" must be written out as a mapping";
-            self.complain(Complaint::new(message, Some(&apply.origin)));
+            self.complain(Diagnostic::new(message, Some(&apply.origin)));
         }
         let steps = ["block", "rescue", "always"];
         for (key, _) in pairs(&apply) {
             let name = key.as_str().unwrap_or_default();
-            if keywords::at(name, Place::Block).is_none() || steps.contains(&name) {
-                self.complain(keywords::unknown(name, &key.origin, Place::Block));
+            if keywords::at(name, KeywordScope::Block).is_none() || steps.contains(&name) {
+                self.complain(keywords::unknown(name, &key.origin, KeywordScope::Block));
             }
         }
         match apply.kind {
-            NodeKind::Map(_) => self.inherit(&apply, Place::Block, &outside),
+            NodeKind::Map(_) => self.inherit(&apply, KeywordScope::Block, &outside),
             _ => outside.keywords,
         }
     }
 
     /// The text of an argument that must be known before the run.
-    pub(super) fn known_text(&mut self, written: Option<&Written>, around: &Around) -> Option<String> {
+    pub(super) fn known_text(&mut self, written: Option<&SourceValue>, around: &InheritedKeywords) -> Option<String> {
         let written = written?;
         let vars = self.vars_at(around);
-        Some(self.render(written, &vars)?.to_string())
+        Some(self.render_static(written, &vars)?.to_string())
     }
 }

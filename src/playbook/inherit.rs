@@ -4,43 +4,43 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::keywords::{self, Place};
-use super::loader::Load;
+use super::keywords::{self, KeywordScope};
+use super::loader::LoadState;
 use super::read::{is_null, is_template, pairs};
-use super::{Include, Keywords, Role, Written};
-use crate::value::origin::Complaint;
+use super::{Include, Keywords, Role, SourceValue};
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Value, Vars};
 
 /// What stands around a step.
 #[derive(Debug, Clone)]
-pub(super) struct Around {
+pub(super) struct InheritedKeywords {
     pub keywords: Arc<Keywords>,
     pub role: Option<Arc<Role>>,
     /// The directory of the file that is being read.
     pub directory: PathBuf,
 }
 
-impl Around {
+impl InheritedKeywords {
     /// What stands around the steps that an include brings.
-    pub(super) fn of_include(include: &Include) -> Around {
+    pub(super) fn of_include(include: &Include) -> InheritedKeywords {
         let mut keywords = include.apply.clone();
         if keywords.collections != include.task.keywords.collections {
             Arc::make_mut(&mut keywords).collections.clone_from(&include.task.keywords.collections);
         }
-        Around { keywords, role: include.task.role.clone(), directory: include.task.directory.clone() }
+        InheritedKeywords { keywords, role: include.task.role.clone(), directory: include.task.directory.clone() }
     }
 
     /// The same place with other keywords.
-    pub(super) fn with(&self, keywords: Arc<Keywords>) -> Around {
-        Around { keywords, ..self.clone() }
+    pub(super) fn with_keywords(&self, keywords: Arc<Keywords>) -> InheritedKeywords {
+        InheritedKeywords { keywords, ..self.clone() }
     }
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The keywords of what stands at `map`, with all it inherits. Complains of wrong shapes; unknown keys are for
     /// the caller.
-    pub(super) fn inherit(&mut self, map: &Node, place: Place, around: &Around) -> Arc<Keywords> {
+    pub(super) fn inherit(&mut self, map: &Node, place: KeywordScope, around: &InheritedKeywords) -> Arc<Keywords> {
         // Shared with what stands around it for as long as nothing is added.
         let mut all = around.keywords.clone();
         for (key, value) in pairs(map) {
@@ -61,7 +61,14 @@ impl Load<'_> {
     }
 
     /// Adds a keyword that does not replace what stands around it.
-    fn add(&mut self, all: &mut Arc<Keywords>, name: &str, value: &Node, place: Place, around: &Around) {
+    fn add(
+        &mut self,
+        all: &mut Arc<Keywords>,
+        name: &str,
+        value: &Node,
+        place: KeywordScope,
+        around: &InheritedKeywords,
+    ) {
         match name {
             "when" => Arc::make_mut(all).when.extend(self.conditions(name, value)),
             "tags" => {
@@ -72,7 +79,7 @@ impl Load<'_> {
                 }
             }
             // The variables of a play, and of the use of a role, are layers of their own.
-            "vars" if !matches!(place, Place::Play | Place::Role) => {
+            "vars" if !matches!(place, KeywordScope::Play | KeywordScope::Role) => {
                 let vars = self.vars(value);
                 if !vars.is_empty() {
                     Arc::make_mut(all).vars.push(Arc::new(vars));
@@ -96,7 +103,7 @@ impl Load<'_> {
     }
 
     /// Tags: strings with commas, or a list of them; templates must be known before the run.
-    pub(super) fn tags(&mut self, node: &Node, around: &Around) -> Vec<Arc<str>> {
+    pub(super) fn tags(&mut self, node: &Node, around: &InheritedKeywords) -> Vec<Arc<str>> {
         let items = match &node.kind {
             NodeKind::Seq(items) => items.as_slice(),
             _ => std::slice::from_ref(node),
@@ -106,7 +113,7 @@ impl Load<'_> {
             let Some(written) = self.written(item) else { continue };
             let value = if is_template(item) {
                 let vars = self.vars_at(around);
-                let Some(value) = self.render(&written, &vars) else { continue };
+                let Some(value) = self.render_static(&written, &vars) else { continue };
                 value
             } else {
                 written.value
@@ -117,20 +124,20 @@ impl Load<'_> {
     }
 
     /// Renders what must be known before the run; a value without templates is itself.
-    pub(super) fn render(&mut self, written: &Written, vars: &Vars) -> Option<Value> {
+    pub(super) fn render_static(&mut self, written: &SourceValue, vars: &Vars) -> Option<Value> {
         if written.value.downcast_object_ref::<crate::value::Template>().is_none() {
             return Some(written.value.clone());
         }
-        let rendered = self.loader.known.render(&written.value, vars).map_err(|complaint| Complaint {
+        let rendered = self.loader.known.render(&written.value, vars).map_err(|complaint| Diagnostic {
             message: format!("this must be known before the run: {}", complaint.message),
             origin: Some(written.origin.clone()),
             hint: complaint.hint,
         });
-        self.keep(rendered)
+        self.collect(rendered)
     }
 
     /// The variables known before the run at a place, the strongest of each name.
-    pub(super) fn vars_at(&self, around: &Around) -> Vars {
+    pub(super) fn vars_at(&self, around: &InheritedKeywords) -> Vars {
         let mut vars = Vars::new();
         let mut add = |layer: &Vars| vars.extend(layer.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(role) = &around.role {

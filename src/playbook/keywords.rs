@@ -3,15 +3,15 @@
 //! To add a keyword: its line in `keywords_of_plays.rs` or `keywords_of_tasks.rs`; if tasks inherit it, a field in
 //! [`Keywords`]; otherwise the reading of it in `task.rs`, `block.rs` or `play.rs`.
 
-use super::{Keywords, Written};
+use super::{Keywords, SourceValue};
 use crate::value::Origin;
 use crate::value::doc::Argument;
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Where a keyword may stand; one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum KeywordScope {
     Play = 1,
     Block = 2,
     Task = 4,
@@ -23,29 +23,36 @@ pub enum Place {
     ImportPlaybook = 64,
 }
 
-impl Place {
+impl KeywordScope {
     /// In a person's words.
-    pub fn words(self) -> &'static str {
+    pub fn scope_text(self) -> &'static str {
         match self {
-            Place::Play => "a play",
-            Place::Block => "a block",
-            Place::Task => "a task",
-            Place::Handler => "a handler",
-            Place::Include => "an include",
-            Place::Role => "a role",
-            Place::ImportPlaybook => "import_playbook",
+            KeywordScope::Play => "a play",
+            KeywordScope::Block => "a block",
+            KeywordScope::Task => "a task",
+            KeywordScope::Handler => "a handler",
+            KeywordScope::Include => "an include",
+            KeywordScope::Role => "a role",
+            KeywordScope::ImportPlaybook => "import_playbook",
         }
     }
 }
 
-impl Place {
-    const ALL: [Place; 7] =
-        [Place::Play, Place::Block, Place::Task, Place::Handler, Place::Include, Place::Role, Place::ImportPlaybook];
+impl KeywordScope {
+    const ALL: [KeywordScope; 7] = [
+        KeywordScope::Play,
+        KeywordScope::Block,
+        KeywordScope::Task,
+        KeywordScope::Handler,
+        KeywordScope::Include,
+        KeywordScope::Role,
+        KeywordScope::ImportPlaybook,
+    ];
 }
 
 /// What may be written for a keyword. A template may stand for any scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Shape {
+pub enum KeywordType {
     Bool,
     Int,
     Float,
@@ -66,21 +73,21 @@ pub enum Shape {
     Any,
 }
 
-impl Shape {
+impl KeywordType {
     /// In a person's words; None: its keyword has a form of its own.
-    pub fn words(self) -> Option<String> {
+    pub fn shape_text(self) -> Option<String> {
         Some(match self {
-            Shape::Bool => "true or false".to_owned(),
-            Shape::Int => "a whole number".to_owned(),
-            Shape::Float => "a number".to_owned(),
-            Shape::Text => "a string".to_owned(),
-            Shape::Texts => "a string or a list of strings".to_owned(),
-            Shape::Choice(words) => words.join(" | "),
-            Shape::Conditions => "an expression without braces, true or false, or a list of them".to_owned(),
-            Shape::Mapping => "a mapping".to_owned(),
-            Shape::Mappings => "a mapping or a list of mappings".to_owned(),
-            Shape::Loop => "a list, or a template that becomes one".to_owned(),
-            Shape::Any => return None,
+            KeywordType::Bool => "true or false".to_owned(),
+            KeywordType::Int => "a whole number".to_owned(),
+            KeywordType::Float => "a number".to_owned(),
+            KeywordType::Text => "a string".to_owned(),
+            KeywordType::Texts => "a string or a list of strings".to_owned(),
+            KeywordType::Choice(words) => words.join(" | "),
+            KeywordType::Conditions => "an expression without braces, true or false, or a list of them".to_owned(),
+            KeywordType::Mapping => "a mapping".to_owned(),
+            KeywordType::Mappings => "a mapping or a list of mappings".to_owned(),
+            KeywordType::Loop => "a list, or a template that becomes one".to_owned(),
+            KeywordType::Any => return None,
         })
     }
 }
@@ -88,10 +95,10 @@ impl Shape {
 /// One keyword of the language.
 pub struct Keyword {
     pub name: &'static str,
-    pub shape: Shape,
+    pub shape: KeywordType,
     places: u8,
     /// Where it is kept while tasks inherit it; None: it is not inherited, or adds up instead of replacing.
-    pub field: Option<fn(&mut Keywords) -> &mut Option<Written>>,
+    pub field: Option<fn(&mut Keywords) -> &mut Option<SourceValue>>,
     /// One sentence or more.
     pub about: &'static str,
     /// Plays or tasks in YAML, with a newline before and behind.
@@ -100,31 +107,31 @@ pub struct Keyword {
     pub parts: &'static [Argument],
 }
 
-pub(super) const PLAY: u8 = Place::Play as u8;
-pub(super) const BLOCK: u8 = Place::Block as u8;
-pub(super) const TASK: u8 = Place::Task as u8 | Place::Handler as u8;
-pub(super) const HANDLER: u8 = Place::Handler as u8;
-pub(super) const INCLUDE: u8 = Place::Include as u8;
-pub(super) const ROLE: u8 = Place::Role as u8;
-pub(super) const IMPORT: u8 = Place::ImportPlaybook as u8;
+pub(super) const PLAY: u8 = KeywordScope::Play as u8;
+pub(super) const BLOCK: u8 = KeywordScope::Block as u8;
+pub(super) const TASK: u8 = KeywordScope::Task as u8 | KeywordScope::Handler as u8;
+pub(super) const HANDLER: u8 = KeywordScope::Handler as u8;
+pub(super) const INCLUDE: u8 = KeywordScope::Include as u8;
+pub(super) const ROLE: u8 = KeywordScope::Role as u8;
+pub(super) const IMPORT: u8 = KeywordScope::ImportPlaybook as u8;
 /// Those that pass from the outside in, whatever they stand at.
 pub(super) const BASE: u8 = PLAY | BLOCK | TASK | ROLE;
 
-pub(super) const fn keyword(name: &'static str, shape: Shape, places: u8) -> Keyword {
+pub(super) const fn keyword(name: &'static str, shape: KeywordType, places: u8) -> Keyword {
     Keyword { name, shape, places, field: None, about: "", example: "", parts: &[] }
 }
 
 pub(super) const fn inherited(
     name: &'static str,
-    shape: Shape,
+    shape: KeywordType,
     places: u8,
-    field: fn(&mut Keywords) -> &mut Option<Written>,
+    field: fn(&mut Keywords) -> &mut Option<SourceValue>,
 ) -> Keyword {
     Keyword { name, shape, places, field: Some(field), ..keyword(name, shape, places) }
 }
 
 /// Every keyword.
-pub fn all() -> impl Iterator<Item = &'static Keyword> {
+pub fn all_keywords() -> impl Iterator<Item = &'static Keyword> {
     LISTS.iter().copied().flatten()
 }
 
@@ -147,18 +154,18 @@ impl Keyword {
     }
 
     /// Where it may stand.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
-        Place::ALL.into_iter().filter(|place| self.is_at(*place))
+    pub fn places(&self) -> impl Iterator<Item = KeywordScope> {
+        KeywordScope::ALL.into_iter().filter(|place| self.is_at(*place))
     }
 
     /// Whether it may stand there.
-    pub fn is_at(&self, place: Place) -> bool {
+    pub fn is_at(&self, place: KeywordScope) -> bool {
         self.places & place as u8 != 0
     }
 }
 
 /// The keyword of that name, wherever it may stand.
-pub fn find(name: &str) -> Option<&'static Keyword> {
+pub fn find_keyword(name: &str) -> Option<&'static Keyword> {
     let search = |list: &&'static [Keyword]| {
         let list = *list;
         list.binary_search_by(|keyword| keyword.name.cmp(name)).ok().map(|index| &list[index])
@@ -167,28 +174,35 @@ pub fn find(name: &str) -> Option<&'static Keyword> {
 }
 
 /// The keyword of that name, if it may stand there.
-pub fn at(name: &str, place: Place) -> Option<&'static Keyword> {
-    find(name).filter(|keyword| keyword.is_at(place))
+pub fn at(name: &str, place: KeywordScope) -> Option<&'static Keyword> {
+    find_keyword(name).filter(|keyword| keyword.is_at(place))
 }
 
 /// Where a keyword belongs, in a person's words.
 fn belongs(keyword: &Keyword) -> &'static str {
-    let order = [Place::Play, Place::Block, Place::Handler, Place::Task, Place::Role, Place::ImportPlaybook];
+    let order = [
+        KeywordScope::Play,
+        KeywordScope::Block,
+        KeywordScope::Handler,
+        KeywordScope::Task,
+        KeywordScope::Role,
+        KeywordScope::ImportPlaybook,
+    ];
     // What tasks know is named after them; `listen` alone is a handler's.
-    if keyword.is_at(Place::Task) {
-        return Place::Task.words();
+    if keyword.is_at(KeywordScope::Task) {
+        return KeywordScope::Task.scope_text();
     }
-    order.into_iter().find(|place| keyword.is_at(*place)).map_or("something else", Place::words)
+    order.into_iter().find(|place| keyword.is_at(*place)).map_or("something else", KeywordScope::scope_text)
 }
 
 /// Complains of a key that is no keyword there.
-pub fn unknown(name: &str, origin: &Origin, place: Place) -> Complaint {
-    if let Some(keyword) = find(name) {
-        let message = format!("{name:?} is a keyword of {}, not of {}", belongs(keyword), place.words());
-        return Complaint::new(message, Some(origin));
+pub fn unknown(name: &str, origin: &Origin, place: KeywordScope) -> Diagnostic {
+    if let Some(keyword) = find_keyword(name) {
+        let message = format!("{name:?} is a keyword of {}, not of {}", belongs(keyword), place.scope_text());
+        return Diagnostic::new(message, Some(origin));
     }
-    let complaint = Complaint::new(format!("unknown keyword {name:?} of {}", place.words()), Some(origin));
-    let here = all().filter(|keyword| keyword.is_at(place)).map(|keyword| keyword.name);
+    let complaint = Diagnostic::new(format!("unknown keyword {name:?} of {}", place.scope_text()), Some(origin));
+    let here = all_keywords().filter(|keyword| keyword.is_at(place)).map(|keyword| keyword.name);
     match nearest(name, here) {
         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
         None => complaint,
@@ -197,7 +211,7 @@ pub fn unknown(name: &str, origin: &Origin, place: Place) -> Complaint {
 
 #[cfg(test)]
 mod tests {
-    use super::{LISTS, Place, all, at, find};
+    use super::{KeywordScope, LISTS, all_keywords, at, find_keyword};
 
     #[test]
     fn the_lists_are_sorted_so_that_they_can_be_searched() {
@@ -208,7 +222,7 @@ mod tests {
 
     #[test]
     fn every_keyword_is_explained_with_an_example_that_has_it() {
-        for keyword in all() {
+        for keyword in all_keywords() {
             assert!(keyword.about.ends_with('.'), "{}: {:?}", keyword.name, keyword.about);
             assert!(keyword.example.contains(&format!("{}:", keyword.name)), "{}", keyword.name);
             assert!(keyword.parts.iter().all(|part| !part.summary.is_empty()), "{}", keyword.name);
@@ -217,9 +231,9 @@ mod tests {
 
     #[test]
     fn a_keyword_of_plays_is_none_of_tasks() {
-        assert!(find("hosts").is_some());
-        assert!(at("hosts", Place::Task).is_none());
-        assert!(at("listen", Place::Handler).is_some());
-        assert!(at("listen", Place::Task).is_none());
+        assert!(find_keyword("hosts").is_some());
+        assert!(at("hosts", KeywordScope::Task).is_none());
+        assert!(at("listen", KeywordScope::Handler).is_some());
+        assert!(at("listen", KeywordScope::Task).is_none());
     }
 }

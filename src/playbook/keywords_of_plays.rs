@@ -1,35 +1,36 @@
 //! The keywords that plays alone have: what may be written for each, what it means, an example.
 //! What else adding one takes stands in `keywords.rs`.
 
-use super::keywords::{Keyword, PLAY, Shape, inherited, keyword};
-use crate::value::doc::{Argument, Kind};
+use super::keywords::{Keyword, KeywordType, PLAY, inherited, keyword};
+use crate::value::doc::{Argument, ArgumentKind};
 
-const ORDER: Shape = Shape::Choice(&["inventory", "reverse_inventory", "sorted", "reverse_sorted", "shuffle"]);
+const ORDER: KeywordType =
+    KeywordType::Choice(&["inventory", "reverse_inventory", "sorted", "reverse_sorted", "shuffle"]);
 
 /// What `encrypt` may be.
 pub(super) const SCHEMES: &[&str] = &["bcrypt", "sha256_crypt", "sha512_crypt"];
 
 /// What a play needs to be told of each variable it asks for.
 pub(super) const PROMPT: &[Argument] = &[
-    Argument::new("name", Kind::Str, "The variable").required(),
-    Argument::new("prompt", Kind::Str, "The text of the prompt (default: the name of the variable)"),
-    Argument::new("default", Kind::Any, "The value if nothing is typed"),
-    Argument::new("private", Kind::Bool, "Whether to hide the typed text").default("true"),
-    Argument::new("confirm", Kind::Bool, "Whether to ask twice").default("false"),
-    Argument::new("encrypt", Kind::Str, "The hash algorithm; the variable then gets the hash of the answer")
+    Argument::new("name", ArgumentKind::Str, "The variable").required(),
+    Argument::new("prompt", ArgumentKind::Str, "The text of the prompt (default: the name of the variable)"),
+    Argument::new("default", ArgumentKind::Any, "The value if nothing is typed"),
+    Argument::new("private", ArgumentKind::Bool, "Whether to hide the typed text").default("true"),
+    Argument::new("confirm", ArgumentKind::Bool, "Whether to ask twice").default("false"),
+    Argument::new("encrypt", ArgumentKind::Str, "The hash algorithm; the variable then gets the hash of the answer")
         .choices(SCHEMES),
-    Argument::new("salt", Kind::Str, "The salt of the hash (default: random)"),
-    Argument::new("salt_size", Kind::Int, "The length of a random salt").default("16"),
+    Argument::new("salt", ArgumentKind::Str, "The salt of the hash (default: random)"),
+    Argument::new("salt_size", ArgumentKind::Int, "The length of a random salt").default("16"),
     Argument::new(
         "unsafe",
-        Kind::Bool,
+        ArgumentKind::Bool,
         "Whether to keep template expressions in the answer as text; windlass always does",
     ),
 ];
 
 /// Sorted by name.
 pub(super) const KEYWORDS: &[Keyword] = &[
-    keyword("fact_path", Shape::Text, PLAY)
+    keyword("fact_path", KeywordType::Text, PLAY)
         .about("A directory with local facts on the host, for the facts that the play gathers first.")
         .example(
             "
@@ -37,7 +38,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   fact_path: /etc/ansible/facts.d
 ",
         ),
-    keyword("force_handlers", Shape::Bool, PLAY)
+    keyword("force_handlers", KeywordType::Bool, PLAY)
         .about("Whether notified handlers run even on hosts on which a task failed.")
         .example(
             "
@@ -45,7 +46,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   force_handlers: true
 ",
         ),
-    keyword("gather_facts", Shape::Bool, PLAY)
+    keyword("gather_facts", KeywordType::Bool, PLAY)
         .about("Whether the play first gathers facts of its hosts (default true).")
         .example(
             "
@@ -53,19 +54,19 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   gather_facts: false
 ",
         ),
-    keyword("gather_subset", Shape::Texts, PLAY).about("Which facts the play gathers first.").example(
+    keyword("gather_subset", KeywordType::Texts, PLAY).about("Which facts the play gathers first.").example(
         r#"
 - hosts: all
   gather_subset: [network, "!hardware"]
 "#,
     ),
-    keyword("gather_timeout", Shape::Int, PLAY).about("How many seconds gathering facts may take.").example(
+    keyword("gather_timeout", KeywordType::Int, PLAY).about("How many seconds gathering facts may take.").example(
         "
 - hosts: all
   gather_timeout: 30
 ",
     ),
-    keyword("handlers", Shape::Any, PLAY)
+    keyword("handlers", KeywordType::Any, PLAY)
         .about("Tasks that run at the end, if a changed task has notified them.")
         .example(
             "
@@ -75,14 +76,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
       systemd_service: {name: etcd, state: restarted}
 ",
         ),
-    keyword("hosts", Shape::Texts, PLAY)
+    keyword("hosts", KeywordType::Texts, PLAY)
         .about("The hosts of a play: a pattern of names and groups, or a list of them.")
         .example(
             "
 - hosts: etcd:!h3
 ",
         ),
-    keyword("max_fail_percentage", Shape::Float, PLAY)
+    keyword("max_fail_percentage", KeywordType::Float, PLAY)
         .about("The percentage of hosts of a batch that may fail before the play ends for all.")
         .example(
             "
@@ -96,7 +97,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   order: sorted
 ",
     ),
-    keyword("post_tasks", Shape::Any, PLAY)
+    keyword("post_tasks", KeywordType::Any, PLAY)
         .about("Tasks that run after roles and tasks, and after the handlers these have notified.")
         .example(
             "
@@ -105,7 +106,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     - command: /usr/local/bin/back-in-service
 ",
         ),
-    keyword("pre_tasks", Shape::Any, PLAY)
+    keyword("pre_tasks", KeywordType::Any, PLAY)
         .about("Tasks that run before roles; the handlers they notify run before the roles too.")
         .example(
             "
@@ -114,13 +115,15 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     - command: /usr/local/bin/out-of-service
 ",
         ),
-    keyword("roles", Shape::Any, PLAY).about("The roles of a play, which run between pre_tasks and tasks.").example(
-        "
+    keyword("roles", KeywordType::Any, PLAY)
+        .about("The roles of a play, which run between pre_tasks and tasks.")
+        .example(
+            "
 - hosts: etcd
   roles: [preflight, etcd]
 ",
-    ),
-    keyword("serial", Shape::Any, PLAY)
+        ),
+    keyword("serial", KeywordType::Any, PLAY)
         .about(
             "How many hosts run the play at a time: a number, a percentage, or a list of these for successive batches.",
         )
@@ -130,7 +133,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   serial: [1, "30%"]
 "#,
         ),
-    keyword("strategy", Shape::Any, PLAY)
+    keyword("strategy", KeywordType::Any, PLAY)
         .about("How hosts run the tasks: linear keeps them together, free lets each run at its own pace.")
         .example(
             "
@@ -138,7 +141,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   strategy: free
 ",
         ),
-    keyword("tasks", Shape::Any, PLAY).about("The tasks of a play, which run after its roles.").example(
+    keyword("tasks", KeywordType::Any, PLAY).about("The tasks of a play, which run after its roles.").example(
         "
 - hosts: all
   tasks:
@@ -146,7 +149,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
     ),
     // The old name of `remote_user`, still read in plays.
-    inherited("user", Shape::Text, PLAY, |k| &mut k.remote_user)
+    inherited("user", KeywordType::Text, PLAY, |k| &mut k.remote_user)
         .about("The old name of remote_user, in plays only.")
         .example(
             "
@@ -154,7 +157,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   user: deploy
 ",
         ),
-    keyword("vars_files", Shape::Any, PLAY)
+    keyword("vars_files", KeywordType::Any, PLAY)
         .about("Files with variables for the play; of a list inside the list, the first existing file is used.")
         .example(
             r#"
@@ -164,7 +167,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     - ["vars/{{ inventory_hostname }}.yml", vars/default.yml]
 "#,
         ),
-    keyword("vars_prompt", Shape::Any, PLAY)
+    keyword("vars_prompt", KeywordType::Any, PLAY)
         .about("Variables to ask for before the play starts.")
         .parts(PROMPT)
         .example(

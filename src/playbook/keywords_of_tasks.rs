@@ -1,29 +1,29 @@
 //! The keywords of tasks, handlers, blocks, roles and imports, many of which plays have too: what may be written for
 //! each, where it may stand, what it means, an example. What else adding one takes stands in `keywords.rs`.
 
-use super::keywords::{BASE, BLOCK, HANDLER, IMPORT, INCLUDE, Keyword, ROLE, Shape, TASK, inherited, keyword};
-use crate::value::doc::{Argument, Kind};
+use super::keywords::{BASE, BLOCK, HANDLER, IMPORT, INCLUDE, Keyword, KeywordType, ROLE, TASK, inherited, keyword};
+use crate::value::doc::{Argument, ArgumentKind};
 
-const DEBUGGER: Shape = Shape::Choice(&["never"]);
+const DEBUGGER: KeywordType = KeywordType::Choice(&["never"]);
 
 /// What `loop_control` takes.
 pub(super) const LOOP_CONTROL: &[Argument] = &[
-    Argument::new("loop_var", Kind::Str, "The variable that holds the item").default("item"),
-    Argument::new("index_var", Kind::Str, "A variable for the item's position, from 0"),
-    Argument::new("label", Kind::Any, "The text to show instead of the whole item"),
+    Argument::new("loop_var", ArgumentKind::Str, "The variable that holds the item").default("item"),
+    Argument::new("index_var", ArgumentKind::Str, "A variable for the item's position, from 0"),
+    Argument::new("label", ArgumentKind::Any, "The text to show instead of the whole item"),
     Argument::new(
         "break_when",
-        Kind::List(&Kind::Str),
+        ArgumentKind::List(&ArgumentKind::Str),
         "The loop ends after an item for which these conditions are true",
     ),
-    Argument::new("pause", Kind::Float, "Seconds to wait between two items"),
-    Argument::new("extended", Kind::Bool, "Whether to set ansible_loop").default("false"),
-    Argument::new("extended_allitems", Kind::Bool, "Whether ansible_loop has all items, too").default("true"),
+    Argument::new("pause", ArgumentKind::Float, "Seconds to wait between two items"),
+    Argument::new("extended", ArgumentKind::Bool, "Whether to set ansible_loop").default("false"),
+    Argument::new("extended_allitems", ArgumentKind::Bool, "Whether ansible_loop has all items, too").default("true"),
 ];
 
 /// Sorted by name.
 pub(super) const KEYWORDS: &[Keyword] = &[
-    keyword("action", Shape::Any, TASK | INCLUDE)
+    keyword("action", KeywordType::Any, TASK | INCLUDE)
         .about(
             "The module of a task and its arguments, in the long form. Writing the module's \
              name as a key is the usual way.",
@@ -33,7 +33,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 - action: copy src=motd dest=/etc/motd
 ",
         ),
-    keyword("always", Shape::Any, BLOCK)
+    keyword("always", KeywordType::Any, BLOCK)
         .about("Tasks of a block that run at its end, whether or not something failed.")
         .example(
             "
@@ -43,7 +43,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     - command: /usr/local/bin/cleanup
 ",
         ),
-    inherited("any_errors_fatal", Shape::Bool, BASE, |k| &mut k.any_errors_fatal)
+    inherited("any_errors_fatal", KeywordType::Bool, BASE, |k| &mut k.any_errors_fatal)
         .about("Whether the play ends for all hosts as soon as a task fails on one.")
         .example(
             "
@@ -51,7 +51,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   any_errors_fatal: true
 ",
         ),
-    keyword("args", Shape::Mapping, TASK | INCLUDE)
+    keyword("args", KeywordType::Mapping, TASK | INCLUDE)
         .about("More arguments of the module, in addition to its short form.")
         .example(
             "
@@ -60,7 +60,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     chdir: /usr/src/etcd
 ",
         ),
-    keyword("async", Shape::Int, TASK)
+    keyword("async", KeywordType::Int, TASK)
         .about("Runs the task in the background for at most this many seconds; see poll.")
         .example(
             "
@@ -69,7 +69,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   poll: 10
 ",
         ),
-    inherited("become", Shape::Bool, BASE, |k| &mut k.r#become)
+    inherited("become", KeywordType::Bool, BASE, |k| &mut k.r#become)
         .about("Whether the task runs as another user (default root; see become_user).")
         .example(
             "
@@ -77,7 +77,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   become: true
 ",
         ),
-    inherited("become_exe", Shape::Text, BASE, |k| &mut k.become_exe)
+    inherited("become_exe", KeywordType::Text, BASE, |k| &mut k.become_exe)
         .about("The program to become another user with, instead of sudo or su.")
         .example(
             "
@@ -85,7 +85,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   become_exe: /usr/local/bin/sudo
 ",
         ),
-    inherited("become_flags", Shape::Text, BASE, |k| &mut k.become_flags)
+    inherited("become_flags", KeywordType::Text, BASE, |k| &mut k.become_flags)
         .about("Options for the program to become another user with.")
         .example(
             "
@@ -93,7 +93,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   become_flags: -H -S
 ",
         ),
-    inherited("become_method", Shape::Text, BASE, |k| &mut k.become_method)
+    inherited("become_method", KeywordType::Text, BASE, |k| &mut k.become_method)
         .about("How to become another user: sudo or su.")
         .example(
             "
@@ -101,14 +101,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   become_method: su
 ",
         ),
-    inherited("become_user", Shape::Text, BASE, |k| &mut k.become_user).about("The user to become.").example(
+    inherited("become_user", KeywordType::Text, BASE, |k| &mut k.become_user).about("The user to become.").example(
         "
 - command: whoami
   become: true
   become_user: etcd
 ",
     ),
-    keyword("block", Shape::Any, BLOCK)
+    keyword("block", KeywordType::Any, BLOCK)
         .about("Tasks with common keywords, optionally with rescue and always.")
         .example(
             r#"
@@ -117,7 +117,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   when: inventory_hostname == "h1"
 "#,
         ),
-    keyword("changed_when", Shape::Conditions, TASK)
+    keyword("changed_when", KeywordType::Conditions, TASK)
         .about("Conditions for the status changed, instead of the module's own result.")
         .example(
             "
@@ -125,7 +125,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   changed_when: false
 ",
         ),
-    inherited("check_mode", Shape::Bool, BASE, |k| &mut k.check_mode)
+    inherited("check_mode", KeywordType::Bool, BASE, |k| &mut k.check_mode)
         .about("Whether the task runs in check mode. Overrides the command line.")
         .example(
             "
@@ -133,7 +133,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   check_mode: false
 ",
         ),
-    keyword("collections", Shape::Texts, BASE | INCLUDE)
+    keyword("collections", KeywordType::Texts, BASE | INCLUDE)
         .about(
             "The collections to search first for roles with a short name. Modules are found by their short names \
              without it.",
@@ -144,7 +144,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   collections: [my.collection]
 ",
         ),
-    inherited("connection", Shape::Text, BASE, |k| &mut k.connection)
+    inherited("connection", KeywordType::Text, BASE, |k| &mut k.connection)
         .about("How to connect to hosts: ssh or local.")
         .example(
             "
@@ -160,15 +160,17 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   debugger: never
 ",
         ),
-    keyword("delay", Shape::Float, TASK).about("How many seconds to wait between two attempts of until.").example(
-        "
+    keyword("delay", KeywordType::Float, TASK)
+        .about("How many seconds to wait between two attempts of until.")
+        .example(
+            "
 - command: etcdctl endpoint health
   register: health
   until: health is succeeded
   delay: 2
 ",
-    ),
-    inherited("delegate_facts", Shape::Bool, BLOCK | TASK | ROLE, |k| &mut k.delegate_facts)
+        ),
+    inherited("delegate_facts", KeywordType::Bool, BLOCK | TASK | ROLE, |k| &mut k.delegate_facts)
         .about("Whether facts that a delegated task finds belong to the host it is delegated to.")
         .example(
             "
@@ -177,7 +179,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   delegate_facts: true
 ",
         ),
-    inherited("delegate_to", Shape::Text, BLOCK | TASK | ROLE, |k| &mut k.delegate_to)
+    inherited("delegate_to", KeywordType::Text, BLOCK | TASK | ROLE, |k| &mut k.delegate_to)
         .about("Another host to run the task on, with the variables of the host that the task is for.")
         .example(
             "
@@ -185,7 +187,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   delegate_to: localhost
 ",
         ),
-    inherited("diff", Shape::Bool, BASE, |k| &mut k.diff)
+    inherited("diff", KeywordType::Bool, BASE, |k| &mut k.diff)
         .about("Whether to show how files change. Overrides the command line.")
         .example(
             "
@@ -193,7 +195,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   diff: false
 ",
         ),
-    keyword("environment", Shape::Mappings, BASE)
+    keyword("environment", KeywordType::Mappings, BASE)
         .about("Environment variables for the programs that the task runs on the host.")
         .example(
             r#"
@@ -202,7 +204,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     ETCDCTL_API: "3"
 "#,
         ),
-    keyword("failed_when", Shape::Conditions, TASK)
+    keyword("failed_when", KeywordType::Conditions, TASK)
         .about("Conditions for the status failed, instead of the module's own result.")
         .example(
             "
@@ -211,7 +213,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   failed_when: found.rc > 1
 ",
         ),
-    inherited("ignore_errors", Shape::Bool, BASE | INCLUDE, |k| &mut k.ignore_errors)
+    inherited("ignore_errors", KeywordType::Bool, BASE | INCLUDE, |k| &mut k.ignore_errors)
         .about("Whether the play continues for a host on which the task failed.")
         .example(
             "
@@ -219,7 +221,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   ignore_errors: true
 ",
         ),
-    inherited("ignore_unreachable", Shape::Bool, BASE, |k| &mut k.ignore_unreachable)
+    inherited("ignore_unreachable", KeywordType::Bool, BASE, |k| &mut k.ignore_unreachable)
         .about("Whether the play continues for a host that was unreachable.")
         .example(
             "
@@ -227,14 +229,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   ignore_unreachable: true
 ",
         ),
-    keyword("import_playbook", Shape::Text, IMPORT)
+    keyword("import_playbook", KeywordType::Text, IMPORT)
         .about("Imports the plays of another file. Used in place of a play.")
         .example(
             "
 - import_playbook: etcd.yml
 ",
         ),
-    keyword("listen", Shape::Texts, HANDLER)
+    keyword("listen", KeywordType::Texts, HANDLER)
         .about("More names that notify a handler; several handlers may share one.")
         .example(
             "
@@ -243,12 +245,12 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   listen: certificates changed
 ",
         ),
-    keyword("local_action", Shape::Any, TASK).about("The same as action, run on the controller.").example(
+    keyword("local_action", KeywordType::Any, TASK).about("The same as action, run on the controller.").example(
         "
 - local_action: command date
 ",
     ),
-    keyword("loop", Shape::Loop, TASK | INCLUDE)
+    keyword("loop", KeywordType::Loop, TASK | INCLUDE)
         .about(
             "Runs the task once for each item of a list. The item is the variable item \
              unless loop_control says otherwise.",
@@ -259,7 +261,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   loop: [anna, ben]
 "#,
         ),
-    keyword("loop_control", Shape::Mapping, TASK | INCLUDE)
+    keyword("loop_control", KeywordType::Mapping, TASK | INCLUDE)
         .about("Settings of a loop: the names of its variables, the label of an item, pauses.")
         .parts(LOOP_CONTROL)
         .example(
@@ -271,7 +273,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     label: "{{ user.name }}"
 "#,
         ),
-    keyword("module_defaults", Shape::Mappings, BASE)
+    keyword("module_defaults", KeywordType::Mappings, BASE)
         .about("Default arguments of modules for all tasks below, by module.")
         .example(
             "
@@ -280,7 +282,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     file: {owner: root, group: root}
 ",
         ),
-    keyword("name", Shape::Text, BASE | INCLUDE | IMPORT)
+    keyword("name", KeywordType::Text, BASE | INCLUDE | IMPORT)
         .about("The name of the play, block or task in the report. Handlers are notified by it.")
         .example(
             "
@@ -288,7 +290,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   stat: {path: /usr/local/bin/etcd}
 ",
         ),
-    inherited("no_log", Shape::Bool, BASE | INCLUDE, |k| &mut k.no_log)
+    inherited("no_log", KeywordType::Bool, BASE | INCLUDE, |k| &mut k.no_log)
         .about("Whether to hide arguments and results in all reports.")
         .example(
             r#"
@@ -296,7 +298,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   no_log: true
 "#,
         ),
-    keyword("notify", Shape::Texts, BLOCK | TASK)
+    keyword("notify", KeywordType::Texts, BLOCK | TASK)
         .about("The handlers to run at the end if the task changed something, by name or listen.")
         .example(
             "
@@ -304,7 +306,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   notify: Restart etcd
 ",
         ),
-    keyword("poll", Shape::Int, TASK)
+    keyword("poll", KeywordType::Int, TASK)
         .about(
             "How many seconds to wait between two status queries of a task with async (default 15); 0 does not \
             wait for its end.",
@@ -316,25 +318,25 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   poll: 10
 ",
         ),
-    inherited("port", Shape::Int, BASE, |k| &mut k.port).about("The port to connect to.").example(
+    inherited("port", KeywordType::Int, BASE, |k| &mut k.port).about("The port to connect to.").example(
         "
 - hosts: all
   port: 2222
 ",
     ),
-    keyword("register", Shape::Text, TASK | INCLUDE).about("The variable for the task's result.").example(
+    keyword("register", KeywordType::Text, TASK | INCLUDE).about("The variable for the task's result.").example(
         "
 - command: etcd --version
   register: version
 ",
     ),
-    inherited("remote_user", Shape::Text, BASE, |k| &mut k.remote_user).about("The user to log in as.").example(
+    inherited("remote_user", KeywordType::Text, BASE, |k| &mut k.remote_user).about("The user to log in as.").example(
         "
 - hosts: all
   remote_user: deploy
 ",
     ),
-    keyword("rescue", Shape::Any, BLOCK)
+    keyword("rescue", KeywordType::Any, BLOCK)
         .about("Tasks of a block that run on hosts on which one of its tasks failed; the host then counts as rescued.")
         .example(
             "
@@ -344,7 +346,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     - command: /usr/local/bin/roll-back
 ",
         ),
-    keyword("retries", Shape::Int, TASK).about("The maximum number of retries of until (default 3).").example(
+    keyword("retries", KeywordType::Int, TASK).about("The maximum number of retries of until (default 3).").example(
         "
 - command: etcdctl endpoint health
   register: health
@@ -352,7 +354,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   retries: 10
 ",
     ),
-    keyword("role", Shape::Text, ROLE)
+    keyword("role", KeywordType::Text, ROLE)
         .about("The name of a role, in an entry of roles or of a role's dependencies.")
         .example(
             "
@@ -361,7 +363,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     - role: etcd
 ",
         ),
-    inherited("run_once", Shape::Bool, BASE | INCLUDE, |k| &mut k.run_once)
+    inherited("run_once", KeywordType::Bool, BASE | INCLUDE, |k| &mut k.run_once)
         .about("Whether the task runs only on the first host of the batch; its result applies to all.")
         .example(
             "
@@ -369,7 +371,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   run_once: true
 ",
         ),
-    keyword("tags", Shape::Texts, BASE | INCLUDE | IMPORT)
+    keyword("tags", KeywordType::Texts, BASE | INCLUDE | IMPORT)
         .about("Tags, by which the command line selects tasks; always and never have a special meaning.")
         .example(
             "
@@ -377,7 +379,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   tags: [backup, never]
 ",
         ),
-    inherited("throttle", Shape::Int, BASE, |k| &mut k.throttle)
+    inherited("throttle", KeywordType::Int, BASE, |k| &mut k.throttle)
         .about("The maximum number of hosts that run the task at once.")
         .example(
             "
@@ -385,7 +387,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   throttle: 2
 ",
         ),
-    inherited("timeout", Shape::Int, BASE | INCLUDE, |k| &mut k.timeout)
+    inherited("timeout", KeywordType::Int, BASE | INCLUDE, |k| &mut k.timeout)
         .about("How many seconds the task may take before it fails.")
         .example(
             "
@@ -393,7 +395,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   timeout: 60
 ",
         ),
-    keyword("until", Shape::Conditions, TASK)
+    keyword("until", KeywordType::Conditions, TASK)
         .about("Conditions; the task is retried until they are true, see retries and delay.")
         .example(
             "
@@ -402,14 +404,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   until: health is succeeded
 ",
         ),
-    keyword("vars", Shape::Mapping, BASE | INCLUDE | IMPORT).about("Variables for everything below.").example(
+    keyword("vars", KeywordType::Mapping, BASE | INCLUDE | IMPORT).about("Variables for everything below.").example(
         r#"
 - debug: {msg: "{{ greeting }}"}
   vars:
     greeting: hello
 "#,
     ),
-    keyword("when", Shape::Conditions, BLOCK | TASK | ROLE | INCLUDE | IMPORT)
+    keyword("when", KeywordType::Conditions, BLOCK | TASK | ROLE | INCLUDE | IMPORT)
         .about("Conditions without braces; unless all are true, the task is skipped.")
         .example(
             r#"

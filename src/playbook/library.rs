@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::include;
-use super::inherit::Around;
-use super::loader::Load;
+use super::inherit::InheritedKeywords;
+use super::loader::LoadState;
 use super::paths::normal;
 use crate::value::Origin;
 use crate::value::doc::Doc;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Endings of files that lie beside modules and are none.
 const NO_MODULES: &[&str] =
     &["md", "txt", "rst", "yml", "yaml", "json", "ini", "cfg", "bak", "orig", "swp", "pyc", "rpm"];
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The module of that name, includes and imports among them.
     ///
     /// # Errors
@@ -25,8 +25,8 @@ impl Load<'_> {
         &self,
         name: &str,
         origin: &Origin,
-        around: &Around,
-    ) -> Result<Option<&'static Doc>, Complaint> {
+        around: &InheritedKeywords,
+    ) -> Result<Option<&'static Doc>, Diagnostic> {
         let known = include::doc(name).or_else(|| self.loader.known.module(name));
         let short = name.strip_prefix("ansible.legacy.").unwrap_or(name);
         let file = if short.contains('.') { None } else { self.own_file(short, around) };
@@ -39,20 +39,20 @@ impl Load<'_> {
                 );
                 let hint =
                     format!("write \"{}.{short}\" for the module of windlass, or rename the file", doc.collection);
-                Err(Complaint::new(message, Some(origin)).hint(hint))
+                Err(Diagnostic::new(message, Some(origin)).hint(hint))
             }
             (None, Some(file)) => self
                 .loader
                 .known
                 .own_module(short, self.loader.shown(&file))
                 .map(Some)
-                .map_err(|(message, hint)| Complaint::new(message, Some(origin)).hint(hint)),
+                .map_err(|(message, hint)| Diagnostic::new(message, Some(origin)).hint(hint)),
         }
     }
 
     /// The file of a module: in `library/` of the role, beside the playbook, in that of the play's other roles, and where
     /// configuration says.
-    fn own_file(&self, name: &str, around: &Around) -> Option<PathBuf> {
+    fn own_file(&self, name: &str, around: &InheritedKeywords) -> Option<PathBuf> {
         let roles = self.open_roles.iter().rev().cloned().chain(around.role.iter().map(|role| role.path.clone()));
         let beside = roles.chain([self.base.directory.clone()]);
         let all = beside.chain(self.all_roles.iter().map(|role| role.path.clone()));

@@ -10,13 +10,13 @@ use indexmap::{IndexMap, IndexSet};
 use super::{Base, Keywords, Role, Strategy};
 use crate::value::doc::Doc;
 use crate::value::mutex::Mutex;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::vault::Keyring;
 use crate::value::yaml::{self, DuplicateKeys, Duplicates, Node};
-use crate::value::{Origin, Surroundings, Value, Vars};
+use crate::value::{Origin, ProcessEnvironment, Value, Vars};
 
 /// What the loader must know of the floors above it.
-pub trait Known: Send + Sync {
+pub trait LoaderContext: Send + Sync {
     /// The module of that name, short or long.
     fn module(&self, name: &str) -> Option<&'static Doc>;
     /// All module names, for "did you mean".
@@ -24,15 +24,15 @@ pub trait Known: Send + Sync {
     /// The module that a person wrote, in a file of that name; or why it cannot be run, and what to do.
     fn own_module(&self, name: &str, file: &Path) -> Result<&'static Doc, (String, &'static str)>;
     /// Takes note of the filters and lookups that a person wrote: the programs in these directories.
-    fn own_words(&self, words: &Words);
+    fn own_words(&self, words: &OwnPrograms);
     /// Why a module does not take `async`, with a hint; `left_alone`: nor `poll: 0`. None: it does.
     fn refuses_async(&self, doc: &'static Doc, left_alone: bool) -> Option<(String, &'static str)>;
     /// Checks the templates in a value.
-    fn check(&self, value: &Value) -> Result<(), Complaint>;
+    fn check(&self, value: &Value) -> Result<(), Diagnostic>;
     /// Checks an expression without braces.
-    fn check_expression(&self, expression: &str, origin: &Origin) -> Result<(), Complaint>;
+    fn check_expression(&self, expression: &str, origin: &Origin) -> Result<(), Diagnostic>;
     /// Renders what is known before a run (extra variables, play variables): names of roles and imports.
-    fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Complaint>;
+    fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Diagnostic>;
 }
 
 /// What configuration says of plays and files that do not say it themselves. The default is Ansible's.
@@ -48,27 +48,27 @@ pub struct PlayDefaults {
 
 /// Directories of programs that are filters and lookups.
 #[derive(Debug, Clone, Default)]
-pub struct Words {
+pub struct OwnPrograms {
     pub filters: Vec<PathBuf>,
     pub lookups: Vec<PathBuf>,
 }
 
-impl Words {
+impl OwnPrograms {
     /// Those beside a playbook, or of a role.
-    pub(super) fn beside(directory: &Path) -> Words {
-        Words { filters: vec![directory.join("filter_plugins")], lookups: vec![directory.join("lookup_plugins")] }
+    pub(super) fn beside(directory: &Path) -> OwnPrograms {
+        OwnPrograms { filters: vec![directory.join("filter_plugins")], lookups: vec![directory.join("lookup_plugins")] }
     }
 }
 
 /// What was loaded, or all that is wrong with it.
-pub type Loaded<T> = Result<T, Vec<Complaint>>;
+pub type Loaded<T> = Result<T, Vec<Diagnostic>>;
 
 /// The directory of a role of this name.
 pub type FindRole = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 
 /// Loads playbooks, and what they include while they run. Every file is read once.
 pub struct Loader {
-    pub known: Arc<dyn Known>,
+    pub known: Arc<dyn LoaderContext>,
     pub keyring: Arc<Keyring>,
     /// What becomes of duplicate keys, in files of variables too.
     pub duplicates: Duplicates,
@@ -82,14 +82,14 @@ pub struct Loader {
     /// Directories that hold modules, after `library/` of roles and beside the playbook.
     pub library: Vec<PathBuf>,
     /// Those of filters and lookups, after those beside the playbook.
-    pub words: Words,
+    pub words: OwnPrograms,
     /// What plays are that do not say.
     pub play_defaults: PlayDefaults,
     pub hooks: HookFiles,
     /// What `~` stands for; paths in messages begin at the working directory.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
-    warnings: Mutex<IndexSet<Complaint>>,
+    warnings: Mutex<IndexSet<Diagnostic>>,
     /// What is in the directories of modules that were looked into.
     pub(super) libraries: Mutex<Libraries>,
 }
@@ -98,7 +98,12 @@ pub struct Loader {
 pub(super) type Libraries = HashMap<PathBuf, Arc<BTreeMap<String, PathBuf>>>;
 
 impl Loader {
-    pub fn new(known: Arc<dyn Known>, keyring: Arc<Keyring>, extra_vars: Arc<Vars>, roles_path: Vec<PathBuf>) -> Self {
+    pub fn new(
+        known: Arc<dyn LoaderContext>,
+        keyring: Arc<Keyring>,
+        extra_vars: Arc<Vars>,
+        roles_path: Vec<PathBuf>,
+    ) -> Self {
         Loader {
             known,
             keyring,
@@ -108,7 +113,7 @@ impl Loader {
             last_roles: None,
             collections: Vec::new(),
             library: Vec::new(),
-            words: Words::default(),
+            words: OwnPrograms::default(),
             play_defaults: PlayDefaults::default(),
             hooks: HookFiles::default(),
             surroundings: Arc::default(),
@@ -136,9 +141,9 @@ impl Loader {
     }
 
     /// What was odd but not wrong in all that was loaded so far, each told once.
-    pub fn take_warnings(&self) -> Vec<Complaint> {
+    pub fn take_warnings(&self) -> Vec<Diagnostic> {
         let kept = std::mem::take(&mut *self.warnings.lock());
-        self.duplicates.take().into_iter().chain(kept).collect()
+        self.duplicates.take_complaints().into_iter().chain(kept).collect()
     }
 }
 
@@ -154,7 +159,7 @@ pub struct HookFiles {
 
 /// `tasks_from` and its like, rendered.
 #[derive(Debug, Default)]
-pub struct From<'a> {
+pub struct EntryPoint<'a> {
     pub tasks: Option<&'a str>,
     pub vars: Option<&'a str>,
     pub defaults: Option<&'a str>,
@@ -162,7 +167,7 @@ pub struct From<'a> {
 }
 
 /// One load: what it needs at hand, and all that was found wrong so far.
-pub(super) struct Load<'l> {
+pub(super) struct LoadState<'l> {
     pub loader: &'l Loader,
     /// The play that is being read.
     pub base: Arc<Base>,
@@ -174,15 +179,15 @@ pub(super) struct Load<'l> {
     pub open_files: Vec<PathBuf>,
     /// The same for roles.
     pub open_roles: Vec<PathBuf>,
-    complaints: Vec<Complaint>,
-    warnings: Vec<Complaint>,
+    complaints: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
     /// Files in the order in which they were first read: complaints come in that order.
     order: IndexMap<PathBuf, ()>,
 }
 
-impl<'l> Load<'l> {
+impl<'l> LoadState<'l> {
     pub(super) fn new(loader: &'l Loader, base: Arc<Base>) -> Self {
-        Load {
+        LoadState {
             loader,
             base,
             all_roles: Vec::new(),
@@ -196,7 +201,7 @@ impl<'l> Load<'l> {
     }
 
     /// The result, unless something was wrong.
-    pub(super) fn finish<T>(mut self, result: T) -> Loaded<T> {
+    pub(super) fn finish_load<T>(mut self, result: T) -> Loaded<T> {
         let (complaints, warnings) = (std::mem::take(&mut self.complaints), std::mem::take(&mut self.warnings));
         let warnings = self.sorted(warnings);
         self.loader.warnings.lock().extend(warnings);
@@ -204,8 +209,8 @@ impl<'l> Load<'l> {
     }
 
     /// By place, each once: a role used twice is wrong once.
-    fn sorted(&self, mut complaints: Vec<Complaint>) -> Vec<Complaint> {
-        let place = |complaint: &Complaint| {
+    fn sorted(&self, mut complaints: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let place = |complaint: &Diagnostic| {
             complaint.origin.as_ref().map(|origin| (self.order.get_index_of(origin.path()), origin.line, origin.column))
         };
         complaints.sort_by_key(place);
@@ -213,7 +218,7 @@ impl<'l> Load<'l> {
         complaints
     }
 
-    pub(super) fn complain(&mut self, complaint: Complaint) {
+    pub(super) fn complain(&mut self, complaint: Diagnostic) {
         self.complaints.push(complaint);
     }
 
@@ -222,17 +227,17 @@ impl<'l> Load<'l> {
         self.complaints.len()
     }
 
-    pub(super) fn warn(&mut self, warning: Complaint) {
+    pub(super) fn warn(&mut self, warning: Diagnostic) {
         self.warnings.push(warning);
     }
 
     /// The value, or a complaint kept.
-    pub(super) fn keep<T>(&mut self, result: Result<T, Complaint>) -> Option<T> {
+    pub(super) fn collect<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|complaint| self.complain(complaint)).ok()
     }
 
     /// Reads a YAML file; None if it is empty or wrong, which has been complained of.
-    pub(super) fn file(&mut self, path: &Path) -> Option<Arc<Node>> {
+    pub(super) fn load_file(&mut self, path: &Path) -> Option<Arc<Node>> {
         let shown = self.loader.shown(path);
         self.order.entry(shown.to_owned()).or_default();
         let files = self.loader.files.lock();
@@ -248,7 +253,7 @@ impl<'l> Load<'l> {
             DuplicateKeys::Error => self.complaints.extend(duplicates),
             DuplicateKeys::Ignore => {}
         }
-        let node = self.keep(read)?.map(Arc::new);
+        let node = self.collect(read)?.map(Arc::new);
         let mut files = self.loader.files.lock();
         files.insert(path.to_owned(), node.clone());
         node

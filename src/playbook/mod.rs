@@ -36,7 +36,7 @@ use crate::value::{Origin, Value, Vars};
 
 /// A value as written, templates unrendered, and where.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct SourceValue {
     pub value: Value,
     pub origin: Origin,
 }
@@ -46,18 +46,18 @@ pub struct Play {
     pub origin: Origin,
     pub name: Option<Value>,
     /// A pattern, or a list of patterns.
-    pub hosts: Written,
-    pub gather_facts: Option<Written>,
-    pub gather_subset: Option<Written>,
-    pub gather_timeout: Option<Written>,
-    pub fact_path: Option<Written>,
-    pub serial: Vec<Written>,
+    pub hosts: SourceValue,
+    pub gather_facts: Option<SourceValue>,
+    pub gather_subset: Option<SourceValue>,
+    pub gather_timeout: Option<SourceValue>,
+    pub fact_path: Option<SourceValue>,
+    pub serial: Vec<SourceValue>,
     pub strategy: Strategy,
     pub order: Order,
-    pub max_fail_percentage: Option<Written>,
+    pub max_fail_percentage: Option<SourceValue>,
     pub force_handlers: bool,
     pub vars: Arc<Vars>,
-    pub vars_files: Vec<Written>,
+    pub vars_files: Vec<SourceValue>,
     pub vars_prompt: Vec<Prompt>,
     /// The play's own keywords, already in every task below; here for implicit fact gathering.
     pub keywords: Arc<Keywords>,
@@ -155,16 +155,16 @@ pub struct Task {
     pub role: Option<Arc<Role>>,
     pub repeat: Option<Loop>,
     pub register: Option<Arc<str>>,
-    pub until: Vec<Written>,
-    pub retries: Option<Written>,
-    pub delay: Option<Written>,
-    pub changed_when: Vec<Written>,
-    pub failed_when: Vec<Written>,
-    pub notify: Vec<Written>,
-    pub delegate_to: Option<Written>,
+    pub until: Vec<SourceValue>,
+    pub retries: Option<SourceValue>,
+    pub delay: Option<SourceValue>,
+    pub changed_when: Vec<SourceValue>,
+    pub failed_when: Vec<SourceValue>,
+    pub notify: Vec<SourceValue>,
+    pub delegate_to: Option<SourceValue>,
     pub delegate_facts: bool,
-    pub asynchronous: Option<Written>,
-    pub poll: Option<Written>,
+    pub asynchronous: Option<SourceValue>,
+    pub poll: Option<SourceValue>,
     /// The directory of the tasks file, for relative includes and files.
     pub directory: PathBuf,
 }
@@ -176,14 +176,14 @@ pub struct Action {
     /// The module's name as the task has it, such as `ansible.builtin.copy`.
     pub written: Arc<str>,
     /// Canonical argument names.
-    pub args: IndexMap<Arc<str>, Written>,
+    pub args: IndexMap<Arc<str>, SourceValue>,
     /// `args: "{{ dict }}"`, merged below the written ones.
-    pub more_args: Option<Written>,
+    pub more_args: Option<SourceValue>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Loop {
-    pub items: Written,
+    pub items: SourceValue,
     /// `loop` is `None`; `with_dict` is `Some("dict")`.
     pub lookup: Option<Arc<str>>,
     pub control: LoopControl,
@@ -193,13 +193,13 @@ pub struct Loop {
 pub struct LoopControl {
     pub loop_var: Arc<str>,
     pub index_var: Option<Arc<str>>,
-    pub label: Option<Written>,
-    pub pause: Option<Written>,
+    pub label: Option<SourceValue>,
+    pub pause: Option<SourceValue>,
     pub extended: bool,
     /// With `extended`: `ansible_loop` has all items, too.
     pub all_items: bool,
     /// After an item for which these hold, the loop ends.
-    pub break_when: Vec<Written>,
+    pub break_when: Vec<SourceValue>,
 }
 
 #[derive(Debug, Clone)]
@@ -238,14 +238,14 @@ pub struct Base {
 #[derive(Debug, Clone)]
 pub enum IncludeWhat {
     Tasks {
-        file: Written,
+        file: SourceValue,
     },
     Role {
-        name: Written,
-        tasks_from: Option<Written>,
-        vars_from: Option<Written>,
-        defaults_from: Option<Written>,
-        handlers_from: Option<Written>,
+        name: SourceValue,
+        tasks_from: Option<SourceValue>,
+        vars_from: Option<SourceValue>,
+        defaults_from: Option<SourceValue>,
+        handlers_from: Option<SourceValue>,
         public: bool,
         allow_duplicates: bool,
         /// Whether its arguments are checked against the role's own description of them.
@@ -281,48 +281,48 @@ pub struct Role {
     pub distinction: Arc<str>,
     pub dependencies: Vec<Arc<str>>,
     /// The entry of `meta/argument_specs.yml` that describes what this use takes.
-    pub argument_spec: Option<Written>,
+    pub argument_spec: Option<SourceValue>,
 }
 
 /// Keywords that a task inherits. `None`: nobody said.
 #[derive(Debug, Clone, Default)]
 pub struct Keywords {
     /// All conditions, outermost first; each must hold.
-    pub when: Vec<Written>,
+    pub when: Vec<SourceValue>,
     pub tags: Vec<Arc<str>>,
     /// Variables of enclosing blocks, outermost first, then the task's own.
     pub vars: Vec<Arc<Vars>>,
     /// Of a handler: the loop variables of the include that brought it, weaker than `vars`. They may come from a host.
     pub include_loop_vars: Option<Arc<Vars>>,
     /// Outermost first; later ones win.
-    pub environment: Vec<Written>,
-    pub r#become: Option<Written>,
-    pub become_user: Option<Written>,
-    pub become_method: Option<Written>,
-    pub become_flags: Option<Written>,
-    pub become_exe: Option<Written>,
-    pub remote_user: Option<Written>,
-    pub connection: Option<Written>,
-    pub port: Option<Written>,
-    pub no_log: Option<Written>,
-    pub ignore_errors: Option<Written>,
-    pub ignore_unreachable: Option<Written>,
-    pub any_errors_fatal: Option<Written>,
-    pub check_mode: Option<Written>,
-    pub diff: Option<Written>,
-    pub run_once: Option<Written>,
-    pub throttle: Option<Written>,
-    pub timeout: Option<Written>,
-    pub debugger: Option<Written>,
+    pub environment: Vec<SourceValue>,
+    pub r#become: Option<SourceValue>,
+    pub become_user: Option<SourceValue>,
+    pub become_method: Option<SourceValue>,
+    pub become_flags: Option<SourceValue>,
+    pub become_exe: Option<SourceValue>,
+    pub remote_user: Option<SourceValue>,
+    pub connection: Option<SourceValue>,
+    pub port: Option<SourceValue>,
+    pub no_log: Option<SourceValue>,
+    pub ignore_errors: Option<SourceValue>,
+    pub ignore_unreachable: Option<SourceValue>,
+    pub any_errors_fatal: Option<SourceValue>,
+    pub check_mode: Option<SourceValue>,
+    pub diff: Option<SourceValue>,
+    pub run_once: Option<SourceValue>,
+    pub throttle: Option<SourceValue>,
+    pub timeout: Option<SourceValue>,
+    pub debugger: Option<SourceValue>,
     /// Where roles without a long name are looked for first; a role does not inherit them.
     pub collections: Vec<Arc<str>>,
     /// By module name, weakest first.
-    pub module_defaults: Vec<Written>,
+    pub module_defaults: Vec<SourceValue>,
     /// Those of blocks and roles; every task has its own copy in [`Task::delegate_to`].
-    pub delegate_to: Option<Written>,
-    pub delegate_facts: Option<Written>,
+    pub delegate_to: Option<SourceValue>,
+    pub delegate_facts: Option<SourceValue>,
     /// Those of blocks; every task without its own has a copy in [`Task::notify`].
-    pub notify: Vec<Written>,
+    pub notify: Vec<SourceValue>,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Names of variables: what may be one.
 
 use crate::value::Origin;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Words that expressions need for themselves.
 const RESERVED: &[&str] = &[
@@ -19,11 +19,11 @@ pub(super) fn is_valid(name: &str) -> bool {
 }
 
 /// Says what is wrong with the name of a variable, if something is.
-pub(super) fn wrong(name: &str, origin: &Origin) -> Option<Complaint> {
+pub(super) fn wrong(name: &str, origin: &Origin) -> Option<Diagnostic> {
     if is_valid(name) {
         return None;
     }
-    let complaint = Complaint::new(format!("invalid variable name {name:?}"), Some(origin));
+    let complaint = Diagnostic::new(format!("invalid variable name {name:?}"), Some(origin));
     if RESERVED.contains(&name) {
         return Some(complaint.hint("the template language reserves this word; choose another"));
     }

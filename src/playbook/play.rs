@@ -3,43 +3,43 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::inherit::Around;
-use super::keywords::{self, Place};
-use super::loader::{Load, Words};
+use super::inherit::InheritedKeywords;
+use super::keywords::{self, KeywordScope};
+use super::loader::{LoadState, OwnPrograms};
 use super::paths::{normal, parent, similar_name};
 use super::read::{is_null, pairs};
 use super::{Base, Handler, Hooks, Keywords, Play, Step};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Vars};
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The plays of a file. `outer` and `vars` are what an import adds to each of them.
-    pub(super) fn playbook(&mut self, path: &Path, outer: &Keywords, vars: &Vars, by: Option<&Origin>) -> Vec<Play> {
+    pub(super) fn load_plays(&mut self, path: &Path, outer: &Keywords, vars: &Vars, by: Option<&Origin>) -> Vec<Play> {
         let path = normal(path);
         if self.open_files.contains(&path) {
             let message = format!("the playbook {} imports itself", self.loader.shown(&path).display());
-            self.complain(Complaint::new(message, by));
+            self.complain(Diagnostic::new(message, by));
             return Vec::new();
         }
         let wrong = self.wrong_so_far();
-        let Some(node) = self.file(&path) else {
+        let Some(node) = self.load_file(&path) else {
             if self.wrong_so_far() == wrong {
                 let complaint =
-                    Complaint::new(format!("the playbook {} is empty", self.loader.shown(&path).display()), by);
+                    Diagnostic::new(format!("the playbook {} is empty", self.loader.shown(&path).display()), by);
                 self.complain(complaint.hint("a playbook must be a list of plays, each with \"hosts\" and \"tasks\""));
             }
             return Vec::new();
         };
         let NodeKind::Seq(items) = &node.kind else {
-            let complaint = Complaint::new(
+            let complaint = Diagnostic::new(
                 format!("a playbook must be a list of plays, this is {}", node.what()),
                 Some(&node.origin),
             );
             self.complain(complaint.hint("start each play with \"- \""));
             return Vec::new();
         };
-        self.loader.known.own_words(&Words::beside(&parent(&path)));
+        self.loader.known.own_words(&OwnPrograms::beside(&parent(&path)));
         self.loader.known.own_words(&self.loader.words);
         self.open_files.push(path.clone());
         let plays = items.iter().flat_map(|item| self.entry_of_playbook(item, &path, outer, vars)).collect();
@@ -50,7 +50,7 @@ impl Load<'_> {
     fn entry_of_playbook(&mut self, node: &Node, path: &Path, outer: &Keywords, vars: &Vars) -> Vec<Play> {
         if !matches!(node.kind, NodeKind::Map(_)) {
             let message = format!("a play must be a mapping, this is {}", node.what());
-            self.complain(Complaint::new(message, Some(&node.origin)));
+            self.complain(Diagnostic::new(message, Some(&node.origin)));
             return Vec::new();
         }
         let is_import =
@@ -64,14 +64,14 @@ impl Load<'_> {
     fn import_playbook(&mut self, map: &Node, file: &Node, path: &Path, outer: &Keywords, vars: &Vars) -> Vec<Play> {
         for (key, _) in pairs(map) {
             let name = key.as_str().unwrap_or_default();
-            if name != "ansible.builtin.import_playbook" && keywords::at(name, Place::ImportPlaybook).is_none() {
-                self.complain(keywords::unknown(name, &key.origin, Place::ImportPlaybook));
+            if name != "ansible.builtin.import_playbook" && keywords::at(name, KeywordScope::ImportPlaybook).is_none() {
+                self.complain(keywords::unknown(name, &key.origin, KeywordScope::ImportPlaybook));
             }
         }
         let directory = absolute(&parent(path));
         self.base = Arc::new(Base { directory, vars: Arc::new(vars.clone()) });
-        let around = Around { keywords: Arc::new(outer.clone()), role: None, directory: parent(path) };
-        let mut keywords = (*self.inherit(map, Place::ImportPlaybook, &around)).clone();
+        let around = InheritedKeywords { keywords: Arc::new(outer.clone()), role: None, directory: parent(path) };
+        let mut keywords = (*self.inherit(map, KeywordScope::ImportPlaybook, &around)).clone();
         let mut inner = vars.clone();
         for layer in keywords.vars.drain(..) {
             // What an outer import says wins, as in `--extra-vars`.
@@ -83,14 +83,14 @@ impl Load<'_> {
         let Some(name) = self.known_text(Some(&written), &around) else { return Vec::new() };
         let target = parent(path).join(&name);
         if !target.is_file() {
-            let complaint = Complaint::new(format!("cannot find the playbook {name:?}"), Some(&file.origin));
+            let complaint = Diagnostic::new(format!("cannot find the playbook {name:?}"), Some(&file.origin));
             self.complain(match similar_name(&parent(path), &name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
                 None => complaint.hint(format!("searched {}", self.loader.shown(&target).display())),
             });
             return Vec::new();
         }
-        self.playbook(&target, &keywords, &inner, Some(&file.origin))
+        self.load_plays(&target, &keywords, &inner, Some(&file.origin))
     }
 
     pub(super) fn play(&mut self, map: &Node, path: &Path, outer: &Keywords, import_vars: &Vars) -> Option<Play> {
@@ -101,9 +101,9 @@ impl Load<'_> {
         self.base = Arc::new(Base { directory: directory.clone(), vars: Arc::new(vars) });
         self.all_roles.clear();
         self.uses.clear();
-        let outside = Around { keywords: Arc::new(outer.clone()), role: None, directory: parent(path) };
-        let keywords = self.inherit(map, Place::Play, &outside);
-        let around = Around { keywords: keywords.clone(), role: None, directory: directory.clone() };
+        let outside = InheritedKeywords { keywords: Arc::new(outer.clone()), role: None, directory: parent(path) };
+        let keywords = self.inherit(map, KeywordScope::Play, &outside);
+        let around = InheritedKeywords { keywords: keywords.clone(), role: None, directory: directory.clone() };
         let hosts = self.hosts(map);
         let part = |name: &str| map.get(name).filter(|node| !is_null(node));
         let hooks = self.hooks(&map.origin, &around);
@@ -130,7 +130,7 @@ impl Load<'_> {
             strategy: self.strategy(part("strategy")),
             order: self.order(part("order")),
             max_fail_percentage,
-            force_handlers: self.flag(force_handlers.as_ref()).unwrap_or(self.loader.play_defaults.force_handlers),
+            force_handlers: self.read_flag(force_handlers.as_ref()).unwrap_or(self.loader.play_defaults.force_handlers),
             vars: self.base.vars.clone(),
             vars_files: self.vars_files(part("vars_files")),
             vars_prompt: self.prompts(part("vars_prompt")),
@@ -147,16 +147,16 @@ impl Load<'_> {
     }
 
     /// The files of tasks that configuration names.
-    fn hooks(&mut self, origin: &Origin, around: &Around) -> Hooks {
+    fn hooks(&mut self, origin: &Origin, around: &InheritedKeywords) -> Hooks {
         let files = self.loader.hooks.clone();
         let mut steps = |setting: &str, file: Option<PathBuf>| {
             let Some(file) = file else { return Vec::new() };
             if !file.is_file() {
                 let message = format!("cannot find the file {:?} from the setting {setting}", self.loader.shown(&file));
-                self.complain(Complaint::new(message, None));
+                self.complain(Diagnostic::new(message, None));
                 return Vec::new();
             }
-            self.tasks_of_file(&file.display().to_string(), origin, around, Place::Task)
+            self.tasks_of_file(&file.display().to_string(), origin, around, KeywordScope::Task)
         };
         Hooks {
             before_play: steps("before_play", files.before_play),
@@ -171,16 +171,16 @@ impl Load<'_> {
         for (key, _) in pairs(map) {
             let Some(name) = key.as_str() else {
                 let message = format!("a keyword must be a string, this is {}", key.what());
-                self.complain(Complaint::new(message, Some(&key.origin)));
+                self.complain(Diagnostic::new(message, Some(&key.origin)));
                 continue;
             };
-            match keywords::at(name, Place::Play) {
+            match keywords::at(name, KeywordScope::Play) {
                 Some(_) => {}
                 None if self.is_module(name) => {
-                    let complaint = Complaint::new(format!("module {name:?} in a play"), Some(&key.origin));
+                    let complaint = Diagnostic::new(format!("module {name:?} in a play"), Some(&key.origin));
                     self.complain(complaint.hint("put tasks below \"tasks:\" of a play"));
                 }
-                None => self.complain(keywords::unknown(name, &key.origin, Place::Play)),
+                None => self.complain(keywords::unknown(name, &key.origin, KeywordScope::Play)),
             }
         }
     }
@@ -192,8 +192,8 @@ impl Load<'_> {
         }
     }
 
-    fn play_steps(&mut self, node: Option<&Node>, what: &str, around: &Around) -> Vec<Step> {
-        node.map(|node| self.steps(node, what, around, Place::Task)).unwrap_or_default()
+    fn play_steps(&mut self, node: Option<&Node>, what: &str, around: &InheritedKeywords) -> Vec<Step> {
+        node.map(|node| self.steps(node, what, around, KeywordScope::Task)).unwrap_or_default()
     }
 
     /// Warns of handlers that nothing can notify.

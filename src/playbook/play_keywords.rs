@@ -1,21 +1,21 @@
 //! Keywords that only plays have and that need more than their shape checked.
 
 use super::arguments::scalar_text;
-use super::keywords::{self, Place};
+use super::keywords::{self, KeywordScope};
 use super::keywords_of_plays::{PROMPT, SCHEMES};
-use super::loader::Load;
+use super::loader::LoadState;
 use super::read::{bool_of, is_null, is_template, pairs};
-use super::{Encrypt, Order, Prompt, Strategy, Written, names};
+use super::{Encrypt, Order, Prompt, SourceValue, Strategy, names};
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The pattern of a play; complains if there is none.
-    pub(super) fn hosts(&mut self, map: &Node) -> Option<Written> {
+    pub(super) fn hosts(&mut self, map: &Node) -> Option<SourceValue> {
         let Some((key, node)) = pairs(map).iter().find(|(key, _)| key.as_str() == Some("hosts")) else {
             let origin = pairs(map).first().map_or(&map.origin, |(key, _)| &key.origin);
-            let complaint = Complaint::new("this play has no \"hosts\"", Some(origin));
+            let complaint = Diagnostic::new("this play has no \"hosts\"", Some(origin));
             let is_task = pairs(map).iter().any(|(key, _)| key.as_str().is_some_and(|name| self.is_module(name)));
             self.complain(if is_task {
                 complaint.hint("a playbook is a list of plays; put tasks below \"tasks:\" of a play")
@@ -31,10 +31,10 @@ impl Load<'_> {
             _ => false,
         };
         if empty {
-            self.complain(Complaint::new("\"hosts\" is empty", Some(&key.origin)));
+            self.complain(Diagnostic::new("\"hosts\" is empty", Some(&key.origin)));
             return None;
         }
-        let keyword = keywords::at("hosts", Place::Play)?;
+        let keyword = keywords::at("hosts", KeywordScope::Play)?;
         if !self.shaped(keyword, node) {
             return None;
         }
@@ -53,11 +53,11 @@ impl Load<'_> {
             _ => {}
         }
         let complaint = match short {
-            "debug" => Complaint::new(format!("the strategy {short:?} is not supported"), Some(&node.origin))
+            "debug" => Diagnostic::new(format!("the strategy {short:?} is not supported"), Some(&node.origin))
                 .hint("use \"linear\", \"free\" or \"host_pinned\""),
             _ => {
                 let complaint =
-                    Complaint::new(format!("unknown strategy, this is {}", node.what()), Some(&node.origin));
+                    Diagnostic::new(format!("unknown strategy, this is {}", node.what()), Some(&node.origin));
                 match nearest(short, ["linear", "free", "host_pinned"]) {
                     Some(word) => complaint.hint(format!("did you mean {word:?}?")),
                     None => complaint.hint("use \"linear\", \"free\" or \"host_pinned\""),
@@ -71,7 +71,7 @@ impl Load<'_> {
     /// The order of hosts; the table has checked the word.
     pub(super) fn order(&mut self, node: Option<&Node>) -> Order {
         if let Some(node) = node.filter(|node| is_template(node)) {
-            let complaint = Complaint::new("\"order\" cannot be a template", Some(&node.origin));
+            let complaint = Diagnostic::new("\"order\" cannot be a template", Some(&node.origin));
             self.complain(complaint.hint("write the order itself, such as order: reverse_inventory"));
         }
         match node.and_then(Node::as_str) {
@@ -84,7 +84,7 @@ impl Load<'_> {
     }
 
     /// How many hosts at a time: numbers, percentages, or a list of them.
-    pub(super) fn serial(&mut self, node: Option<&Node>) -> Vec<Written> {
+    pub(super) fn serial(&mut self, node: Option<&Node>) -> Vec<SourceValue> {
         let Some(node) = node else { return Vec::new() };
         let items = match &node.kind {
             NodeKind::Seq(items) => items.as_slice(),
@@ -102,14 +102,14 @@ impl Load<'_> {
             };
             if !right {
                 let message = format!("\"serial\" must be a number of hosts or a percentage, this is {}", item.what());
-                self.complain(Complaint::new(message, Some(&item.origin)));
+                self.complain(Diagnostic::new(message, Some(&item.origin)));
             }
         }
         self.written_list(node)
     }
 
     /// `vars_files`: names, and lists of names of which the first that is there counts.
-    pub(super) fn vars_files(&mut self, node: Option<&Node>) -> Vec<Written> {
+    pub(super) fn vars_files(&mut self, node: Option<&Node>) -> Vec<SourceValue> {
         let Some(node) = node else { return Vec::new() };
         let items = match &node.kind {
             NodeKind::Seq(items) => items.as_slice(),
@@ -122,7 +122,7 @@ impl Load<'_> {
             };
             for name in names.iter().filter(|name| name.as_str().is_none() && !is_null(name)) {
                 let message = format!("\"vars_files\" must be a list of file names, this is {}", name.what());
-                self.complain(Complaint::new(message, Some(&name.origin)));
+                self.complain(Diagnostic::new(message, Some(&name.origin)));
             }
             self.complain_of_missing_file(item);
         }
@@ -136,7 +136,7 @@ impl Load<'_> {
         if places.iter().any(|path| path.exists()) {
             return;
         }
-        let complaint = Complaint::new(format!("cannot find the file {name:?}"), Some(&node.origin));
+        let complaint = Diagnostic::new(format!("cannot find the file {name:?}"), Some(&node.origin));
         self.complain(complaint.hint(format!("searched {}", self.loader.listed(&places, ", "))));
     }
 
@@ -145,7 +145,7 @@ impl Load<'_> {
         let Some(node) = node.filter(|node| !is_null(node)) else { return Vec::new() };
         let NodeKind::Seq(items) = &node.kind else {
             let message = format!("\"vars_prompt\" must be a list, this is {}", node.what());
-            self.complain(Complaint::new(message, Some(&node.origin)));
+            self.complain(Diagnostic::new(message, Some(&node.origin)));
             return Vec::new();
         };
         items.iter().filter_map(|item| self.prompt(item)).collect()
@@ -154,7 +154,7 @@ impl Load<'_> {
     fn prompt(&mut self, map: &Node) -> Option<Prompt> {
         let Some(name) = map.get("name").and_then(Node::as_str) else {
             let message = "an entry of \"vars_prompt\" needs the \"name\" of a variable";
-            self.complain(Complaint::new(message, Some(&map.origin)));
+            self.complain(Diagnostic::new(message, Some(&map.origin)));
             return None;
         };
         if let Some(complaint) = map.get("name").and_then(|node| names::wrong(name, &node.origin)) {
@@ -172,14 +172,14 @@ impl Load<'_> {
             NodeKind::Int(size) if size > 0 => Some(size),
             _ => {
                 let message = format!("\"salt_size\" must be a number above 0, this is {}", node.what());
-                self.complain(Complaint::new(message, Some(&node.origin)));
+                self.complain(Diagnostic::new(message, Some(&node.origin)));
                 None
             }
         });
         if let Some(node) = map.get("encrypt").filter(|node| node.as_str().is_some_and(|name| !SCHEMES.contains(&name)))
         {
             let message = format!("\"encrypt\" must be one of {}; this is {}", SCHEMES.join(", "), node.what());
-            self.complain(Complaint::new(message, Some(&node.origin)));
+            self.complain(Diagnostic::new(message, Some(&node.origin)));
         }
         let encrypt = text("encrypt").map(|scheme| Encrypt { scheme, salt: text("salt"), salt_size });
         Some(Prompt { name: name.to_owned(), prompt, default, private, confirm, encrypt })
@@ -190,7 +190,7 @@ impl Load<'_> {
         match name {
             _ if PROMPT.iter().any(|part| part.name == name) => {}
             _ => {
-                let complaint = Complaint::new(format!("\"vars_prompt\" has no {name:?}"), Some(&key.origin));
+                let complaint = Diagnostic::new(format!("\"vars_prompt\" has no {name:?}"), Some(&key.origin));
                 self.complain(match nearest(name, PROMPT.iter().map(|part| part.name)) {
                     Some(word) => complaint.hint(format!("did you mean {word:?}?")),
                     None => complaint,

@@ -1,10 +1,10 @@
 //! Reading what stands for a keyword: its shape, its value, the templates and expressions in it.
 
-use super::keywords::{Keyword, Shape};
-use super::loader::Load;
-use super::{Written, names};
+use super::keywords::{Keyword, KeywordType};
+use super::loader::LoadState;
+use super::{SourceValue, names};
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Vars, has_marks, truth};
 
@@ -61,17 +61,17 @@ pub(super) fn is_float(node: &Node) -> bool {
 }
 
 /// Says what is wrong with the shape of what was written for a keyword, if something is.
-fn misshapen(keyword: &Keyword, node: &Node) -> Option<Complaint> {
+fn misshapen(keyword: &Keyword, node: &Node) -> Option<Diagnostic> {
     if is_null(node) || is_template(node) {
         return None;
     }
     let scalars = |items: &[Node]| items.iter().find(|item| !is_scalar(item)).cloned();
     let (wanted, wrong) = match keyword.shape {
-        Shape::Bool => ("true or false", bool_of(node).is_none().then_some(node.clone())),
-        Shape::Int => ("a whole number", (!is_int(node)).then_some(node.clone())),
-        Shape::Float => ("a number", (!is_float(node)).then_some(node.clone())),
-        Shape::Text => ("a string", (!is_scalar(node)).then_some(node.clone())),
-        Shape::Texts => (
+        KeywordType::Bool => ("true or false", bool_of(node).is_none().then_some(node.clone())),
+        KeywordType::Int => ("a whole number", (!is_int(node)).then_some(node.clone())),
+        KeywordType::Float => ("a number", (!is_float(node)).then_some(node.clone())),
+        KeywordType::Text => ("a string", (!is_scalar(node)).then_some(node.clone())),
+        KeywordType::Texts => (
             "a string or a list of strings",
             match &node.kind {
                 NodeKind::Seq(items) => scalars(items),
@@ -79,15 +79,15 @@ fn misshapen(keyword: &Keyword, node: &Node) -> Option<Complaint> {
                 _ => None,
             },
         ),
-        Shape::Choice(words) => return bad_choice(keyword, node, words),
-        Shape::Mapping => ("a mapping", (!matches!(node.kind, NodeKind::Map(_))).then_some(node.clone())),
-        Shape::Mappings => ("a mapping", not_mappings(node)),
-        Shape::Loop => return not_a_list(keyword, node),
-        Shape::Conditions | Shape::Any => return None,
+        KeywordType::Choice(words) => return bad_choice(keyword, node, words),
+        KeywordType::Mapping => ("a mapping", (!matches!(node.kind, NodeKind::Map(_))).then_some(node.clone())),
+        KeywordType::Mappings => ("a mapping", not_mappings(node)),
+        KeywordType::Loop => return not_a_list(keyword, node),
+        KeywordType::Conditions | KeywordType::Any => return None,
     };
     let wrong = wrong?;
     let message = format!("{:?} must be {wanted}, this is {}", keyword.name, wrong.what());
-    Some(Complaint::new(message, Some(&wrong.origin)))
+    Some(Diagnostic::new(message, Some(&wrong.origin)))
 }
 
 fn not_mappings(node: &Node) -> Option<Node> {
@@ -98,35 +98,35 @@ fn not_mappings(node: &Node) -> Option<Node> {
     }
 }
 
-fn not_a_list(keyword: &Keyword, node: &Node) -> Option<Complaint> {
+fn not_a_list(keyword: &Keyword, node: &Node) -> Option<Diagnostic> {
     let hint = match &node.kind {
         NodeKind::Seq(_) => return None,
         NodeKind::Map(_) => "write \"{{ ... | dict2items }}\"",
         NodeKind::Str(text) if names::is_valid(text) => {
             let hint = format!("write \"{{{{ {text} }}}}\" if this is a variable");
             let message = format!("{:?} must be a list, this is {}", keyword.name, node.what());
-            return Some(Complaint::new(message, Some(&node.origin)).hint(hint));
+            return Some(Diagnostic::new(message, Some(&node.origin)).hint(hint));
         }
         _ => "write a list",
     };
     let message = format!("{:?} must be a list, this is {}", keyword.name, node.what());
-    Some(Complaint::new(message, Some(&node.origin)).hint(hint))
+    Some(Diagnostic::new(message, Some(&node.origin)).hint(hint))
 }
 
-fn bad_choice(keyword: &Keyword, node: &Node, words: &'static [&'static str]) -> Option<Complaint> {
+fn bad_choice(keyword: &Keyword, node: &Node, words: &'static [&'static str]) -> Option<Diagnostic> {
     let written = node.as_str();
     if written.is_some_and(|word| words.contains(&word)) {
         return None;
     }
     let message = format!("{:?} must be one of {}, this is {}", keyword.name, words.join(", "), node.what());
-    let complaint = Complaint::new(message, Some(&node.origin));
+    let complaint = Diagnostic::new(message, Some(&node.origin));
     Some(match written.and_then(|word| nearest(word, words.iter().copied())) {
         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
         None => complaint,
     })
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// Checks the shape of what was written for a keyword; false if it is wrong, which has been complained of.
     pub(super) fn shaped(&mut self, keyword: &Keyword, node: &Node) -> bool {
         match misshapen(keyword, node) {
@@ -139,16 +139,16 @@ impl Load<'_> {
     }
 
     /// The value of a node, its templates checked.
-    pub(super) fn written(&mut self, node: &Node) -> Option<Written> {
+    pub(super) fn written(&mut self, node: &Node) -> Option<SourceValue> {
         let value = node.to_value(&self.loader.keyring);
-        let value = self.keep(value)?;
+        let value = self.collect(value)?;
         let checked = self.loader.known.check(&value);
-        self.keep(checked)?;
-        Some(Written { value, origin: node.origin.clone() })
+        self.collect(checked)?;
+        Some(SourceValue { value, origin: node.origin.clone() })
     }
 
-    /// As [`Load::written`], item by item: a list's, or the lone value as one.
-    pub(super) fn written_list(&mut self, node: &Node) -> Vec<Written> {
+    /// As [`LoadState::written`], item by item: a list's, or the lone value as one.
+    pub(super) fn written_list(&mut self, node: &Node) -> Vec<SourceValue> {
         match &node.kind {
             NodeKind::Null => Vec::new(),
             NodeKind::Seq(items) => items.iter().filter_map(|item| self.written(item)).collect(),
@@ -157,7 +157,7 @@ impl Load<'_> {
     }
 
     /// Conditions: expressions without braces, booleans, or a list of them. Braces are tolerated with a warning.
-    pub(super) fn conditions(&mut self, keyword: &str, node: &Node) -> Vec<Written> {
+    pub(super) fn conditions(&mut self, keyword: &str, node: &Node) -> Vec<SourceValue> {
         match &node.kind {
             NodeKind::Null => Vec::new(),
             NodeKind::Seq(items) => items.iter().filter_map(|item| self.condition(keyword, item)).collect(),
@@ -165,7 +165,7 @@ impl Load<'_> {
         }
     }
 
-    fn condition(&mut self, keyword: &str, node: &Node) -> Option<Written> {
+    fn condition(&mut self, keyword: &str, node: &Node) -> Option<SourceValue> {
         match &node.kind {
             NodeKind::Bool(_) => self.written(node),
             NodeKind::Str(text) if is_template(node) => {
@@ -174,25 +174,25 @@ impl Load<'_> {
                     Some(bare) if !has_marks(bare) => format!("write {}: {}", keyword, bare.trim()),
                     _ => "write variables without braces, and join texts with ~".to_owned(),
                 };
-                self.warn(Complaint::new(warning, Some(&node.origin)).hint(hint));
+                self.warn(Diagnostic::new(warning, Some(&node.origin)).hint(hint));
                 self.written(node)
             }
             NodeKind::Str(text) => {
-                let checked = self.expression(text, &node.origin);
+                let checked = self.check_expression(text, &node.origin);
                 checked.then(|| self.written(node)).flatten()
             }
             _ => {
                 let message = format!("{keyword:?} must be an expression, this is {}", node.what());
-                self.complain(Complaint::new(message, Some(&node.origin)));
+                self.complain(Diagnostic::new(message, Some(&node.origin)));
                 None
             }
         }
     }
 
     /// Checks an expression without braces; false if it is wrong, which has been complained of.
-    pub(super) fn expression(&mut self, text: &str, origin: &Origin) -> bool {
+    pub(super) fn check_expression(&mut self, text: &str, origin: &Origin) -> bool {
         let checked = self.loader.known.check_expression(text, origin);
-        self.keep(checked).is_some()
+        self.collect(checked).is_some()
     }
 
     /// Variables: a mapping with names for keys, templates checked.
@@ -203,7 +203,7 @@ impl Load<'_> {
         self.values(node)
     }
 
-    /// As [`Load::vars`], of a file: a name that is none is odd, but can be reached as `vars['a-b']`.
+    /// As [`LoadState::vars`], of a file: a name that is none is odd, but can be reached as `vars['a-b']`.
     pub(super) fn file_vars(&mut self, node: &Node) -> Vars {
         for (key, _) in pairs(node) {
             if let Some(warning) = key.as_str().and_then(|name| names::wrong(name, &key.origin)) {
@@ -215,10 +215,10 @@ impl Load<'_> {
 
     fn values(&mut self, node: &Node) -> Vars {
         let vars = node.to_vars(&self.loader.keyring);
-        let vars = self.keep(vars).unwrap_or_default();
+        let vars = self.collect(vars).unwrap_or_default();
         for value in vars.values() {
             let checked = self.loader.known.check(value);
-            self.keep(checked);
+            self.collect(checked);
         }
         vars
     }
@@ -231,17 +231,17 @@ impl Load<'_> {
     }
 
     /// True or false where it must be known before the run.
-    pub(super) fn flag(&mut self, written: Option<&Written>) -> Option<bool> {
+    pub(super) fn read_flag(&mut self, written: Option<&SourceValue>) -> Option<bool> {
         let written = written?;
         let extra_vars = self.loader.extra_vars.clone();
-        let known = self.render(written, &extra_vars)?;
+        let known = self.render_static(written, &extra_vars)?;
         if let Ok(value) = bool::try_from(known.clone()) {
             return Some(value);
         }
         let value = truth::of_word(&known.to_string());
         if value.is_none() {
             let message = format!("this must be true or false, it is {known}");
-            self.complain(Complaint::new(message, Some(&written.origin)));
+            self.complain(Diagnostic::new(message, Some(&written.origin)));
         }
         value
     }

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::inherit::Around;
-use super::keywords::{self, Place};
-use super::loader::{Load, Words};
+use super::inherit::InheritedKeywords;
+use super::keywords::{self, KeywordScope};
+use super::loader::{LoadState, OwnPrograms};
 use super::read::{bool_of, is_null, pairs};
 use super::role_files::{collection_of, is_collection_name};
 use super::{Block, Handler, Keywords, Role, Step};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Vars};
 
@@ -27,7 +27,7 @@ pub(super) struct Parts {
 
 /// One use of a role.
 #[derive(Debug)]
-pub(super) struct Use {
+pub(super) struct RoleReference {
     name: String,
     origin: Origin,
     params: Vars,
@@ -41,9 +41,9 @@ pub(super) struct Use {
     validate: bool,
 }
 
-impl Use {
-    pub(super) fn named(name: &str, origin: Origin) -> Use {
-        Use {
+impl RoleReference {
+    pub(super) fn role_named(name: &str, origin: Origin) -> RoleReference {
+        RoleReference {
             name: name.to_owned(),
             origin,
             params: Vars::new(),
@@ -56,19 +56,19 @@ impl Use {
         }
     }
 
-    pub(super) fn parts(mut self, parts: Parts) -> Use {
+    pub(super) fn parts(mut self, parts: Parts) -> RoleReference {
         self.parts = parts;
         self
     }
 
     /// By `import_role` or `include_role`, with these `vars`: another use than one below `roles:`, or with other `vars`.
-    pub(super) fn included(mut self, public: bool, allow_duplicates: bool, vars: Option<&Vars>) -> Use {
+    pub(super) fn included(mut self, public: bool, allow_duplicates: bool, vars: Option<&Vars>) -> RoleReference {
         (self.public, self.allow_duplicates) = (public, Some(allow_duplicates));
         self.distinction += &format!("included {:?} ", vars.filter(|vars| !vars.is_empty()));
         self
     }
 
-    pub(super) fn validated(mut self, validate: bool) -> Use {
+    pub(super) fn validated(mut self, validate: bool) -> RoleReference {
         self.validate = validate;
         self
     }
@@ -95,13 +95,13 @@ struct Meta {
     argument_specs: Option<Node>,
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The steps of `roles:` or of a role's dependencies.
-    pub(super) fn roles(&mut self, node: &Node, what: &str, around: &Around) -> Vec<Step> {
+    pub(super) fn roles(&mut self, node: &Node, what: &str, around: &InheritedKeywords) -> Vec<Step> {
         let NodeKind::Seq(items) = &node.kind else {
             if !is_null(node) {
                 let message = format!("{what} must be a list, this is {}", node.what());
-                self.complain(Complaint::new(message, Some(&node.origin)));
+                self.complain(Diagnostic::new(message, Some(&node.origin)));
             }
             return Vec::new();
         };
@@ -115,7 +115,7 @@ impl Load<'_> {
     }
 
     /// One entry: a name, or a mapping of a name, keywords and parameters.
-    fn entry(&mut self, node: &Node, around: &Around) -> Option<(Use, Around)> {
+    fn entry(&mut self, node: &Node, around: &InheritedKeywords) -> Option<(RoleReference, InheritedKeywords)> {
         let named = match &node.kind {
             NodeKind::Str(_) => Some(node),
             NodeKind::Map(_) => node.get("role").or_else(|| node.get("name")),
@@ -125,29 +125,29 @@ impl Load<'_> {
             let at = named.unwrap_or(node);
             let what = if named.is_some() { "a role's name must be a string" } else { "this entry has no role" };
             let message = format!("{what}, this is {}", at.what());
-            self.complain(Complaint::new(message, Some(&at.origin)).hint("write \"- role: NAME\""));
+            self.complain(Diagnostic::new(message, Some(&at.origin)).hint("write \"- role: NAME\""));
             return None;
         };
-        let inside = around.with(self.inherit(node, Place::Role, around));
+        let inside = around.with_keywords(self.inherit(node, KeywordScope::Role, around));
         let written = self.written(name_node)?;
         let name = self.known_text(Some(&written), &inside)?;
-        let mut used = Use::named(&name, name_node.origin.clone());
+        let mut used = RoleReference::role_named(&name, name_node.origin.clone());
         self.parameters(node, &mut used);
         Some((used, inside))
     }
 
     /// Keys that are no keywords are parameters.
-    fn parameters(&mut self, map: &Node, used: &mut Use) {
+    fn parameters(&mut self, map: &Node, used: &mut RoleReference) {
         for (key, value) in pairs(map) {
             let Some(name) = key.as_str() else {
                 let message = format!("the name of a parameter must be a string, this is {}", key.what());
-                self.complain(Complaint::new(message, Some(&key.origin)));
+                self.complain(Diagnostic::new(message, Some(&key.origin)));
                 continue;
             };
             match name {
                 "vars" if matches!(value.kind, NodeKind::Map(_)) => used.vars = self.vars(value),
                 "when" | "tags" => used.distinction += &format!("{name} {:?} ", value.to_value(&self.loader.keyring)),
-                _ if keywords::at(name, Place::Role).is_some() => {}
+                _ if keywords::at(name, KeywordScope::Role).is_some() => {}
                 _ => {
                     self.variable_name(key);
                     self.warn_of_parameter(name, key);
@@ -161,25 +161,25 @@ impl Load<'_> {
 
     /// A parameter that looks like a misspelt keyword is probably one.
     fn warn_of_parameter(&mut self, name: &str, key: &Node) {
-        let strange = keywords::unknown(name, &key.origin, Place::Role);
-        if keywords::find(name).is_some() || strange.hint.is_some() {
+        let strange = keywords::unknown(name, &key.origin, KeywordScope::Role);
+        if keywords::find_keyword(name).is_some() || strange.hint.is_some() {
             let warning = format!("{name:?} is not a keyword of a role; windlass passes it to the role as a parameter");
-            let warning = Complaint::new(warning, Some(&key.origin));
-            self.warn(strange.hint.into_iter().fold(warning, Complaint::hint));
+            let warning = Diagnostic::new(warning, Some(&key.origin));
+            self.warn(strange.hint.into_iter().fold(warning, Diagnostic::hint));
         }
     }
 
     /// The steps of one use: its dependencies', then a block of its own.
-    pub(super) fn use_role(&mut self, used: Use, around: &Around) -> Vec<Step> {
+    pub(super) fn use_role(&mut self, used: RoleReference, around: &InheritedKeywords) -> Vec<Step> {
         let Some(path) = self.role_directory(&used.name, &used.origin, around) else { return Vec::new() };
         if self.open_roles.contains(&path) {
             let way: Vec<String> = self.open_roles.iter().map(|path| name_of(path)).collect();
             let message = format!("the role {:?} depends on itself", used.name);
             let hint = format!("dependency chain: {} > {}", way.join(" > "), name_of(&path));
-            self.complain(Complaint::new(message, Some(&used.origin)).hint(hint));
+            self.complain(Diagnostic::new(message, Some(&used.origin)).hint(hint));
             return Vec::new();
         }
-        self.loader.known.own_words(&Words::beside(&path));
+        self.loader.known.own_words(&OwnPrograms::beside(&path));
         self.open_roles.push(path.clone());
         // Files that import each other are looked for within a role.
         let open_files = std::mem::take(&mut self.open_files);
@@ -189,11 +189,11 @@ impl Load<'_> {
         steps
     }
 
-    fn role_steps(&mut self, used: &Use, path: &Path, around: &Around) -> Vec<Step> {
+    fn role_steps(&mut self, used: &RoleReference, path: &Path, around: &InheritedKeywords) -> Vec<Step> {
         let meta = self.meta(path);
-        let around = &around.with(self.collections_of(path, &meta, around));
+        let around = &around.with_keywords(self.collections_of(path, &meta, around));
         let own = self.bare_role(used, path, around, &meta);
-        let parent = Around { role: Some(Arc::new(own.clone())), ..around.clone() };
+        let parent = InheritedKeywords { role: Some(Arc::new(own.clone())), ..around.clone() };
         let before = self.all_roles.len();
         let mut steps = match &meta.dependencies {
             Some(node) => self.roles(node, "\"dependencies\"", &parent),
@@ -201,15 +201,15 @@ impl Load<'_> {
         };
         let dependencies = direct(&steps);
         let role = self.complete_role(used, own, &dependencies, around, &meta, before);
-        let inside = Around { role: Some(role.clone()), directory: path.join("tasks"), ..around.clone() };
+        let inside = InheritedKeywords { role: Some(role.clone()), directory: path.join("tasks"), ..around.clone() };
         let mut tasks: Vec<Step> = Vec::new();
         if used.validate {
             tasks.extend(self.validation(&role, used.parts.tasks.as_deref(), &inside));
         }
         for (file, node) in self.role_trees(&path.join("tasks"), used.parts.tasks.as_deref(), used.parts_origin()) {
-            let inside = Around { directory: super::paths::parent(&file), ..inside.clone() };
+            let inside = InheritedKeywords { directory: super::paths::parent(&file), ..inside.clone() };
             self.open_files.push(file);
-            tasks.extend(self.steps(&node, "a role's tasks", &inside, Place::Task));
+            tasks.extend(self.steps(&node, "a role's tasks", &inside, KeywordScope::Task));
             self.open_files.pop();
         }
         steps.push(Step::Block(Arc::new(Block {
@@ -226,7 +226,7 @@ impl Load<'_> {
 
     /// A role looks for others in its own collection and in those that its `meta/main.yml` names; its play's are the
     /// play's alone.
-    fn collections_of(&mut self, path: &Path, meta: &Meta, around: &Around) -> Arc<Keywords> {
+    fn collections_of(&mut self, path: &Path, meta: &Meta, around: &InheritedKeywords) -> Arc<Keywords> {
         let mut keywords = around.keywords.clone();
         let own = collection_of(path).into_iter().map(Arc::from);
         let named = meta.collections.iter().flat_map(|node| self.written_list(node));
@@ -238,7 +238,7 @@ impl Load<'_> {
     }
 
     /// The role with what it has from itself and from those that use it.
-    fn bare_role(&mut self, used: &Use, path: &Path, around: &Around, meta: &Meta) -> Role {
+    fn bare_role(&mut self, used: &RoleReference, path: &Path, around: &InheritedKeywords, meta: &Meta) -> Role {
         let parent = around.role.as_deref();
         let layer = |base: Option<&Arc<Vars>>, own: Vars| {
             let mut all = base.map(|base| (**base).clone()).unwrap_or_default();
@@ -283,10 +283,10 @@ impl Load<'_> {
     /// Adds what comes of dependencies, and the handlers; an equal use that is there already is taken instead.
     fn complete_role(
         &mut self,
-        used: &Use,
+        used: &RoleReference,
         own: Role,
         dependencies: &[Arc<Role>],
-        around: &Around,
+        around: &InheritedKeywords,
         meta: &Meta,
         before: usize,
     ) -> Arc<Role> {
@@ -321,13 +321,13 @@ impl Load<'_> {
         role
     }
 
-    fn role_handlers(&mut self, used: &Use, role: &Role, around: &Around) -> Vec<Handler> {
+    fn role_handlers(&mut self, used: &RoleReference, role: &Role, around: &InheritedKeywords) -> Vec<Handler> {
         let directory = role.path.join("handlers");
         let trees = self.role_trees(&directory, used.parts.handlers.as_deref(), used.parts_origin());
         if trees.is_empty() {
             return Vec::new();
         }
-        let inside = Around { role: Some(Arc::new(role.clone())), directory, ..around.clone() };
+        let inside = InheritedKeywords { role: Some(Arc::new(role.clone())), directory, ..around.clone() };
         let mut handlers = Vec::new();
         for (file, node) in trees {
             self.open_files.push(file);
@@ -354,16 +354,16 @@ impl Load<'_> {
         else {
             return Meta::default();
         };
-        let Some(node) = self.file(&file) else { return Meta::default() };
+        let Some(node) = self.load_file(&file) else { return Meta::default() };
         if !matches!(node.kind, NodeKind::Map(_)) {
             let message = format!("a role's meta/main.yml must be a mapping, this is {}", node.what());
-            self.complain(Complaint::new(message, Some(&node.origin)));
+            self.complain(Diagnostic::new(message, Some(&node.origin)));
         }
         let flag = node.get("allow_duplicates");
         let allow_duplicates = flag.and_then(bool_of);
         if let Some(flag) = flag.filter(|flag| allow_duplicates.is_none() && !is_null(flag)) {
             let message = format!("\"allow_duplicates\" must be true or false, this is {}", flag.what());
-            self.complain(Complaint::new(message, Some(&flag.origin)));
+            self.complain(Diagnostic::new(message, Some(&flag.origin)));
         }
         Meta {
             dependencies: node.get("dependencies").cloned(),

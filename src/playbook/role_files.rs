@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Role;
-use super::inherit::Around;
-use super::loader::Load;
+use super::inherit::InheritedKeywords;
+use super::loader::LoadState;
 use super::paths::{normal, parent, similar_name};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::Node;
 use crate::value::{Origin, Value, Vars};
 
@@ -53,10 +53,15 @@ impl Role {
     }
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// The directory of a role: in its collection, beside the playbook, in the roles' path, beside the role that uses it, and
     /// only then those of windlass.
-    pub(super) fn role_directory(&mut self, name: &str, origin: &Origin, around: &Around) -> Option<PathBuf> {
+    pub(super) fn role_directory(
+        &mut self,
+        name: &str,
+        origin: &Origin,
+        around: &InheritedKeywords,
+    ) -> Option<PathBuf> {
         // `playbooks/` and `roles/` side by side is the layout of this project, and of many others.
         let beside = self.base.directory.parent().map(|parent| parent.join("roles"));
         let mut places = vec![self.base.directory.join("roles")];
@@ -64,7 +69,7 @@ impl Load<'_> {
         places.extend(self.loader.roles_path.iter().cloned());
         places.extend(around.role.iter().map(|role| parent(&role.path)));
         places.push(self.base.directory.clone());
-        let name_path = self.loader.surroundings.expand(name);
+        let name_path = self.loader.surroundings.expand_home(name);
         let short = !is_collection_name(name) && !name.contains('/');
         let long =
             around.keywords.collections.iter().filter(|_| short).map(|collection| format!("{collection}.{name}"));
@@ -75,7 +80,7 @@ impl Load<'_> {
         let last = || self.loader.last_roles.as_ref().filter(|_| !name.contains('/'))?(name);
         let found = found.or_else(last);
         if found.is_none() {
-            let complaint = Complaint::new(format!("cannot find the role {name:?}"), Some(origin));
+            let complaint = Diagnostic::new(format!("cannot find the role {name:?}"), Some(origin));
             let mut told: Vec<PathBuf> = Vec::new();
             let above = |path: &PathBuf| path.parent().map(Path::to_path_buf);
             for place in collections.iter().filter_map(above).chain(places) {
@@ -120,7 +125,7 @@ impl Load<'_> {
             && !directory.join(name).is_dir()
         {
             let message = format!("the role has no file {:?}", Path::new(&last_part(directory)).join(name));
-            let complaint = Complaint::new(message, Some(origin));
+            let complaint = Diagnostic::new(message, Some(origin));
             self.complain(match similar_name(directory, name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
                 None => complaint.hint(format!("searched {}", self.loader.shown(directory).display())),
@@ -143,7 +148,7 @@ impl Load<'_> {
     pub(super) fn role_vars(&mut self, directory: &Path, name: Option<&str>, origin: &Origin) -> Vars {
         let mut all = Vars::new();
         for path in self.part_files(directory, name, origin) {
-            if let Some(node) = self.file(&path) {
+            if let Some(node) = self.load_file(&path) {
                 all.extend(self.file_vars(&node));
             }
         }
@@ -158,7 +163,7 @@ impl Load<'_> {
         origin: &Origin,
     ) -> Vec<(PathBuf, Arc<Node>)> {
         let files = self.part_files(directory, name, origin);
-        files.into_iter().filter_map(|path| self.file(&path).map(|node| (path, node))).collect()
+        files.into_iter().filter_map(|path| self.load_file(&path).map(|node| (path, node))).collect()
     }
 }
 

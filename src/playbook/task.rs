@@ -3,23 +3,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::action::Chosen;
-use super::include::Verb;
-use super::inherit::Around;
-use super::keywords::{self, Place};
+use super::action::TaskAction;
+use super::include::IncludeKind;
+use super::inherit::InheritedKeywords;
+use super::keywords::{self, KeywordScope};
 use super::keywords_of_tasks::LOOP_CONTROL;
-use super::loader::Load;
+use super::loader::LoadState;
 use super::read::{is_null, pairs};
-use super::{Action, Keywords, Loop, LoopControl, Step, Task, Written, names};
+use super::{Action, Keywords, Loop, LoopControl, SourceValue, Step, Task, names};
 use crate::value::doc::listed;
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::Node;
 use crate::value::{Origin, Value};
 
 impl Task {
     /// A task with nothing but an action.
-    pub(super) fn plain(
+    pub(super) fn plain_task(
         origin: Origin,
         name: Option<Value>,
         action: Action,
@@ -49,16 +49,18 @@ impl Task {
     }
 }
 
-impl Load<'_> {
+impl LoadState<'_> {
     /// A task, or what a static import brings in its place.
-    pub(super) fn task(&mut self, map: &Node, around: &Around, place: Place) -> Vec<Step> {
+    pub(super) fn task(&mut self, map: &Node, around: &InheritedKeywords, place: KeywordScope) -> Vec<Step> {
         let Some(chosen) = self.choose(map, place, around) else {
             // The keywords may be wrong as well; all is told at once.
             self.inherit(map, place, around);
             return Vec::new();
         };
-        match Verb::of(chosen.doc) {
-            Some(verb @ (Verb::ImportTasks | Verb::ImportRole)) => self.import(map, &chosen, verb, around, place),
+        match IncludeKind::of_doc(chosen.doc) {
+            Some(verb @ (IncludeKind::ImportTasks | IncludeKind::ImportRole)) => {
+                self.import(map, &chosen, verb, around, place)
+            }
             Some(verb) => self.include(map, &chosen, verb, around, place).into_iter().collect(),
             None => {
                 let keywords = self.inherit(map, place, around);
@@ -78,16 +80,16 @@ impl Load<'_> {
         map: &Node,
         action: Action,
         keywords: Arc<Keywords>,
-        around: &Around,
-        place: Place,
+        around: &InheritedKeywords,
+        place: KeywordScope,
     ) -> Task {
         let name = map.get("name").filter(|name| !is_null(name)).and_then(|name| self.written(name));
         let name = name.map(|name| name.value);
-        let mut task = Task::plain(map.origin.clone(), name, action, keywords, around.directory.clone());
+        let mut task = Task::plain_task(map.origin.clone(), name, action, keywords, around.directory.clone());
         task.role = around.role.clone();
         task.notify = task.keywords.notify.clone();
         task.delegate_to = task.keywords.delegate_to.clone();
-        task.delegate_facts = self.flag(task.keywords.delegate_facts.clone().as_ref()).unwrap_or(false);
+        task.delegate_facts = self.read_flag(task.keywords.delegate_facts.clone().as_ref()).unwrap_or(false);
         for (key, value) in pairs(map) {
             let Some(keyword) = key.as_str().and_then(|name| keywords::at(name, place)) else { continue };
             // The inherited ones have been checked.
@@ -100,7 +102,7 @@ impl Load<'_> {
         let ends_role = task.action.doc.name == "meta"
             && task.action.args.values().any(|one| one.value.as_str() == Some("end_role"));
         if ends_role && task.role.is_none() {
-            let complaint = Complaint::new("\"end_role\" is used outside of a role", Some(&task.origin));
+            let complaint = Diagnostic::new("\"end_role\" is used outside of a role", Some(&task.origin));
             self.complain(complaint.hint("\"end_host\" ends the play for a host"));
         }
         self.complain_of_async(&task);
@@ -109,14 +111,14 @@ impl Load<'_> {
 
     /// What is plainly written; a template is looked at when the task runs.
     fn complain_of_async(&mut self, task: &Task) {
-        let number = |written: &Written| written.value.to_string().trim().parse::<f64>().ok();
+        let number = |written: &SourceValue| written.value.to_string().trim().parse::<f64>().ok();
         let Some(written) = task.asynchronous.as_ref().filter(|written| number(written).is_some_and(|n| n > 0.0))
         else {
             return;
         };
         let left_alone = task.poll.as_ref().and_then(number) == Some(0.0);
         if let Some((message, hint)) = self.loader.known.refuses_async(task.action.doc, left_alone) {
-            self.complain(Complaint::new(message, Some(&written.origin)).hint(hint));
+            self.complain(Diagnostic::new(message, Some(&written.origin)).hint(hint));
         }
     }
 
@@ -143,7 +145,7 @@ impl Load<'_> {
     fn variable(&mut self, node: &Node, keyword: &str) -> Option<Arc<str>> {
         let Some(name) = node.as_str() else {
             let message = format!("{keyword:?} must be the name of a variable, this is {}", node.what());
-            self.complain(Complaint::new(message, Some(&node.origin)));
+            self.complain(Diagnostic::new(message, Some(&node.origin)));
             return None;
         };
         if let Some(complaint) = names::wrong(name, &node.origin) {
@@ -162,12 +164,12 @@ impl Load<'_> {
         if let Some((second, _)) = loops.next() {
             let (first, second_name) = (key.as_str().unwrap_or_default(), second.as_str().unwrap_or_default());
             let message = format!("two loops in one task: {first:?} and {second_name:?}");
-            self.complain(Complaint::new(message, Some(&second.origin)));
+            self.complain(Diagnostic::new(message, Some(&second.origin)));
         }
         let lookup = key.as_str().and_then(|name| name.strip_prefix("with_"));
         if is_null(items) {
             let message = format!("{:?} has no value to loop over", key.as_str().unwrap_or_default());
-            self.complain(Complaint::new(message, Some(&key.origin)));
+            self.complain(Diagnostic::new(message, Some(&key.origin)));
         }
         let items = self.written(items)?;
         Some(Loop { items, lookup: lookup.map(Arc::from), control: control.unwrap_or_default() })
@@ -187,15 +189,15 @@ impl Load<'_> {
                 "pause" => control.pause = self.written(value),
                 "extended" => {
                     let written = self.written(value);
-                    control.extended = self.flag(written.as_ref()).unwrap_or(false);
+                    control.extended = self.read_flag(written.as_ref()).unwrap_or(false);
                 }
                 "extended_allitems" => {
                     let written = self.written(value);
-                    control.all_items = self.flag(written.as_ref()).unwrap_or(true);
+                    control.all_items = self.read_flag(written.as_ref()).unwrap_or(true);
                 }
                 "break_when" => control.break_when = self.conditions("break_when", value),
                 other => {
-                    let complaint = Complaint::new(format!("loop_control has no {other:?}"), Some(&key.origin));
+                    let complaint = Diagnostic::new(format!("loop_control has no {other:?}"), Some(&key.origin));
                     self.complain(match nearest(other, LOOP_CONTROL.iter().map(|part| part.name)) {
                         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
                         None => complaint.hint(format!("known keys: {}", listed(LOOP_CONTROL))),
@@ -216,13 +218,13 @@ impl Load<'_> {
     pub(super) fn complain_of_keywords(
         &mut self,
         map: &Node,
-        chosen: &Chosen,
+        chosen: &TaskAction,
         refused: impl Fn(&str) -> Option<String>,
     ) {
         for (key, _) in pairs(map) {
             if let Some(hint) = key.as_str().and_then(&refused) {
                 let message = format!("{} does not support {:?}", chosen.doc.name, key.as_str().unwrap_or_default());
-                self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
+                self.complain(Diagnostic::new(message, Some(&key.origin)).hint(hint));
             }
         }
     }
@@ -231,7 +233,7 @@ impl Load<'_> {
 /// `local_action`: as if delegated to the controller.
 fn run_locally(task: &mut Task) {
     let origin = &task.origin;
-    let written = |text: &str| Some(Written { value: text.into(), origin: origin.clone() });
+    let written = |text: &str| Some(SourceValue { value: text.into(), origin: origin.clone() });
     task.delegate_to = written("localhost");
     let mut keywords = (*task.keywords).clone();
     keywords.connection = written("local");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
-use super::startup_output::Words;
+use super::startup_output::StartupOutput;
 use super::{Become, Error, Method, quote};
 use crate::connection::Writer;
 
@@ -17,7 +17,7 @@ const SETTLES: Duration = Duration::from_millis(700);
 
 /// Why there is no session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(super) enum BecomeFailure {
     /// sudo or su ended.
     Ended,
     /// It asked again after the password.
@@ -38,9 +38,9 @@ fn prompt(nonce: &str) -> String {
 }
 
 /// The line for the login shell that becomes `user` and then runs `script` (which holds no single quote) in `sh`.
-pub(super) fn line(user: &Become, nonce: &str, script: &str) -> Result<String, Error> {
-    let name = quote::word(quote::checked(&user.user, "user")?);
-    let program = |default: &str| quote::word(user.executable.as_deref().unwrap_or(default));
+pub(super) fn become_command(user: &Become, nonce: &str, script: &str) -> Result<String, Error> {
+    let name = quote::quote_word(quote::checked(&user.user, "user")?);
+    let program = |default: &str| quote::quote_word(user.executable.as_deref().unwrap_or(default));
     let flags = flags(user)?;
     // LANGUAGE=C makes messages English whatever LC_ALL says, and is gone again before any program of a task runs.
     let script = format!("echo {}; unset LANGUAGE; {script}", ready(nonce).trim_end());
@@ -48,7 +48,7 @@ pub(super) fn line(user: &Become, nonce: &str, script: &str) -> Result<String, E
         Method::Sudo => {
             // -n: fail at once instead of asking what nobody will answer.
             let password = match user.password {
-                Some(_) => format!("-S -p {}", quote::word(&prompt(nonce))),
+                Some(_) => format!("-S -p {}", quote::quote_word(&prompt(nonce))),
                 None => "-n".to_owned(),
             };
             format!("exec env LANGUAGE=C {} {flags}{password} -u {name} -- sh -c '{script}'", program("sudo"))
@@ -69,7 +69,7 @@ fn flags(user: &Become) -> Result<String, Error> {
         return Err(Error::Become { user: user.user.clone(), reason, hint: None });
     };
     let ours = |word: &String| user.method == Method::Sudo && matches!(word.as_str(), "-n" | "-S");
-    Ok(words.iter().filter(|word| !ours(word)).map(|word| quote::word(word) + " ").collect())
+    Ok(words.iter().filter(|word| !ours(word)).map(|word| quote::quote_word(word) + " ").collect())
 }
 
 /// Waits until the session is `arrived`, and gives the password if it is asked for.
@@ -78,8 +78,8 @@ pub(super) async fn answer_prompt(
     nonce: &str,
     arrived: impl Future<Output = std::io::Result<()>>,
     stdin: &mut Writer,
-    words: &Words,
-) -> Result<(), Silence> {
+    words: &StartupOutput,
+) -> Result<(), BecomeFailure> {
     tokio::pin!(arrived);
     let mut changed = words.changed();
     let mut answered = false;
@@ -88,37 +88,37 @@ pub(super) async fn answer_prompt(
     let mut settled: Option<Instant> = None;
     loop {
         tokio::select! {
-            arrived = &mut arrived => return arrived.map_err(|_| Silence::Ended),
+            arrived = &mut arrived => return arrived.map_err(|_| BecomeFailure::Ended),
             Ok(()) = changed.changed() => settled = None,
             () = tokio::time::sleep_until(settled.unwrap_or(until)) => {
                 if settled.is_none() {
-                    return Err(Silence::Timeout);
+                    return Err(BecomeFailure::Timeout);
                 }
             }
         }
-        match asks(user.method, nonce, &words.text(), answered) {
-            Asks::No => continue,
-            Asks::Maybe if settled.is_none() => {
+        match asks(user.method, nonce, &words.collected_text(), answered) {
+            PromptKind::No => continue,
+            PromptKind::Maybe if settled.is_none() => {
                 settled = Some(Instant::now() + SETTLES);
                 continue;
             }
-            Asks::Maybe | Asks::Yes => settled = None,
+            PromptKind::Maybe | PromptKind::Yes => settled = None,
         }
-        let Some(password) = &user.password else { return Err(Silence::NoPassword) };
+        let Some(password) = &user.password else { return Err(BecomeFailure::NoPassword) };
         if answered {
-            return Err(Silence::Wrong);
+            return Err(BecomeFailure::Wrong);
         }
         answered = true;
         until = Instant::now() + PATIENCE;
         let text = format!("{}\n", password.reveal());
         if stdin.write_all(text.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
-            return Err(Silence::Ended);
+            return Err(BecomeFailure::Ended);
         }
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Asks {
+enum PromptKind {
     No,
     /// If nothing follows.
     Maybe,
@@ -126,27 +126,27 @@ enum Asks {
 }
 
 /// Whether the password is asked for, or again after it was given.
-fn asks(method: Method, nonce: &str, text: &str, answered: bool) -> Asks {
+fn asks(method: Method, nonce: &str, text: &str, answered: bool) -> PromptKind {
     match method {
-        Method::Sudo if text.matches(&prompt(nonce)).count() > usize::from(answered) => Asks::Yes,
-        Method::Sudo => Asks::No,
+        Method::Sudo if text.matches(&prompt(nonce)).count() > usize::from(answered) => PromptKind::Yes,
+        Method::Sudo => PromptKind::No,
         // It asks once only.
-        Method::Su if answered => Asks::No,
+        Method::Su if answered => PromptKind::No,
         // su has its own prompt, in a language of its own where LANGUAGE does not move it. An error message may come
         // in parts, and its first part, `su: `, looks like a prompt.
         Method::Su => {
             let last = text.rsplit('\n').next().unwrap_or_default().trim_end();
             match last.ends_with([':', '：']) {
-                true if last.to_lowercase().contains("password") => Asks::Yes,
-                true => Asks::Maybe,
-                false => Asks::No,
+                true if last.to_lowercase().contains("password") => PromptKind::Yes,
+                true => PromptKind::Maybe,
+                false => PromptKind::No,
             }
         }
     }
 }
 
 /// What went wrong, in words for a person.
-pub(super) fn explain(user: &Become, nonce: &str, silence: Silence, text: &str) -> Error {
+pub(super) fn explain(user: &Become, nonce: &str, silence: BecomeFailure, text: &str) -> Error {
     let program = match user.method {
         Method::Sudo => "sudo",
         Method::Su => "su",
@@ -161,15 +161,15 @@ pub(super) fn explain(user: &Become, nonce: &str, silence: Silence, text: &str) 
     let has = |part: &str| text.contains(part);
     let password_hint = "pass it with -K, or set ansible_become_password";
     match silence {
-        Silence::Wrong => return error(format!("{program} rejected the password"), wrong_hint(user)),
-        Silence::NoPassword => {
+        BecomeFailure::Wrong => return error(format!("{program} rejected the password"), wrong_hint(user)),
+        BecomeFailure::NoPassword => {
             return error(format!("{program} asks for a password, and none was given"), password_hint);
         }
-        Silence::Timeout => {
+        BecomeFailure::Timeout => {
             let words = if said.is_empty() { "without output".to_owned() } else { format!("output: {said}") };
             return error(format!("{program} timed out after {PATIENCE:?}, {words}"), "");
         }
-        Silence::Ended => {}
+        BecomeFailure::Ended => {}
     }
     if has("a password is required") || has("no password was provided") {
         error(format!("{program} asks for a password, and none was given"), password_hint)
@@ -205,16 +205,16 @@ mod tests {
     #[test]
     fn a_prompt_is_told_from_the_beginning_of_a_message() {
         let su = |text: &str| asks(Method::Su, "x", text, false);
-        assert_eq!(su("Password: "), Asks::Yes);
-        assert_eq!(su("Welcome\nPasswort: "), Asks::Maybe);
-        assert_eq!(su("su: "), Asks::Maybe);
-        assert_eq!(su("su: user x does not exist\n"), Asks::No);
-        assert_eq!(asks(Method::Su, "x", "Password: ", true), Asks::No);
+        assert_eq!(su("Password: "), PromptKind::Yes);
+        assert_eq!(su("Welcome\nPasswort: "), PromptKind::Maybe);
+        assert_eq!(su("su: "), PromptKind::Maybe);
+        assert_eq!(su("su: user x does not exist\n"), PromptKind::No);
+        assert_eq!(asks(Method::Su, "x", "Password: ", true), PromptKind::No);
         let sudo = |text: &str, answered| asks(Method::Sudo, "x", text, answered);
-        assert_eq!(sudo("lecture\npassword-x: ", false), Asks::Yes);
-        assert_eq!(sudo("password-x: \nSorry, try again.\n", true), Asks::No);
-        assert_eq!(sudo("password-x: \nSorry, try again.\npassword-x: ", true), Asks::Yes);
-        assert_eq!(sudo("password-other: ", false), Asks::No);
+        assert_eq!(sudo("lecture\npassword-x: ", false), PromptKind::Yes);
+        assert_eq!(sudo("password-x: \nSorry, try again.\n", true), PromptKind::No);
+        assert_eq!(sudo("password-x: \nSorry, try again.\npassword-x: ", true), PromptKind::Yes);
+        assert_eq!(sudo("password-other: ", false), PromptKind::No);
     }
 
     #[test]
@@ -227,12 +227,12 @@ mod tests {
             flags: flags.map(str::to_owned),
         };
         let begins = |flags, expected: &str| {
-            let line = line(&user(flags), "x", "y").unwrap();
+            let line = become_command(&user(flags), "x", "y").unwrap();
             assert!(line.starts_with(expected), "{line}");
         };
         begins(None, r"exec env LANGUAGE=C sudo -H -n -u 'it'\''s' -- sh -c 'echo ready-x; ");
         begins(Some("-H -S -n"), "exec env LANGUAGE=C sudo -H -n -u ");
         begins(Some("-E -p 'a b'"), "exec env LANGUAGE=C sudo -E -p 'a b' -n -u ");
-        assert!(line(&user(Some("'open")), "x", "y").is_err());
+        assert!(become_command(&user(Some("'open")), "x", "y").is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::execute::Group;
+use super::execute::ProcessGroup;
 use super::probe::subshell;
 use super::session::random;
 use super::sessions::BorrowedSession;
@@ -18,7 +18,7 @@ impl Remote {
         user: Option<&Become>,
         environment: &IndexMap<String, String>,
     ) -> Result<Remote, Error> {
-        let account = sessions.take(user).await?.account.clone();
+        let account = sessions.borrow_session(user).await?.account.clone();
         let environment = Arc::new(environment.clone());
         Ok(Remote { probe: Probe { sessions: sessions.clone(), user: user.cloned(), account, environment } })
     }
@@ -42,14 +42,14 @@ impl Remote {
     /// Has all that was written to the file system of a directory written to its disk. For what many files were written to
     /// by a tool that does not flush them. An old `sync` has no -f and tells of no error: one that has it refuses what is not there.
     pub async fn flush(&self, directory: &str) -> Result<(), Error> {
-        let word = quote::path(directory)?;
+        let word = quote::quote_path(directory)?;
         let body = format!("if sync -f /proc/none/none 2>&1 | grep -q none; then sync -f {word}; else sync; fi");
         self.touch(format!("write {directory} to its disk"), &body).await
     }
 
     /// Runs a command.
     pub async fn run(&self, command: &Command) -> Result<Output, Error> {
-        self.execute(self.to_change().await?, command, Group::Own).await
+        self.execute(self.to_change().await?, command, ProcessGroup::Own).await
     }
 
     /// Runs shell text that answers nothing but whether it worked.
@@ -60,14 +60,14 @@ impl Remote {
 
     /// The permissions of a link that is kept are not set: Linux has none.
     pub async fn set_attributes(&self, path: &str, attributes: &Attributes, links: Links) -> Result<(), Error> {
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let body = set(&word, attributes, links)?;
         self.touch(format!("set the attributes of {path}"), &body).await
     }
 
     /// Copies a file aside: `path.PID.2026-11-20@10:00:00~`, as Ansible names it. Gives the new path.
     pub async fn back_up(&self, path: &str) -> Result<String, Error> {
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let body = format!(
             "wl_i=$$\nwl_j=$(date +%Y-%m-%d@%H:%M:%S) || exit\n\
              while [ -e {word}.$wl_i.$wl_j~ ]; do wl_i=$((wl_i+1)); done\n\
@@ -91,13 +91,13 @@ impl Remote {
         // Closed to others until its owner is set. Somebody else may make it at the same moment.
         let umask = if attributes.mode.is_some() { "umask 077\n" } else { "" };
         for end in ends {
-            let word = quote::path(&path[..end])?;
+            let word = quote::quote_path(&path[..end])?;
             let set = if end == path.len() { ":".to_owned() } else { set(&word, attributes, Links::Follow)? };
             body.push_str(&format!(
                 "[ -d {word} ] || {{ mkdir {word} && {{ {set}; }}; }} || [ -d {word} ] || exit 1\n"
             ));
         }
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let body = format!("{umask}{body}{}", set(&word, attributes, Links::Follow)?);
         self.touch(format!("create the directory {path}"), &body).await
     }
@@ -124,7 +124,7 @@ impl Remote {
             return Err(refused("create a temporary directory", &answer.stderr));
         }
         // For the trap, which reads it as shell text.
-        let word = quote::word(&quote::path(&directory)?);
+        let word = quote::quote_word(&quote::quote_path(&directory)?);
         session.ask(&format!("wl_k=\"$wl_k \"{word}")).await?;
         session.keeps_directories = true;
         Ok(directory)
@@ -132,10 +132,10 @@ impl Remote {
 
     /// Replaces whatever non-directory is at `path`.
     pub async fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
-        let word = quote::path(path)?;
-        let end = quote::word(quote::checked(target, "link target")?);
+        let word = quote::quote_path(path)?;
+        let end = quote::quote_word(quote::checked(target, "link target")?);
         let directory = path.rfind('/').map_or("", |at| &path[..=at]);
-        let temporary = quote::word(&format!("{directory}.windlass.{}", &random()[..16]));
+        let temporary = quote::quote_word(&format!("{directory}.windlass.{}", &random()[..16]));
         // In the session itself, so that the temporary link goes with it if need be.
         let body = format!(
             "wl_p={word}\nwl_t={temporary}\n\
@@ -156,7 +156,7 @@ impl Remote {
                 reason: "this path must not be removed".into(),
             });
         }
-        self.touch(format!("remove {path}"), &format!("rm -rf {}", quote::path(trimmed)?)).await
+        self.touch(format!("remove {path}"), &format!("rm -rf {}", quote::quote_path(trimmed)?)).await
     }
 }
 
@@ -166,7 +166,7 @@ fn set(word: &str, attributes: &Attributes, links: Links) -> Result<String, Erro
     let owner = owner(attributes)?;
     if !owner.is_empty() {
         let keep = if links == Links::Keep { "-h " } else { "" };
-        text.push_str(&format!(" && chown {keep}{} {word}", quote::word(&owner)));
+        text.push_str(&format!(" && chown {keep}{} {word}", quote::quote_word(&owner)));
     }
     if let Some(mode) = attributes.mode {
         // Five digits: GNU chmod takes setgid of a directory away only when it is said so explicitly.

@@ -2,9 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::frames::Kept;
+use super::frames::BoundedBuffer;
 use super::session::Session;
-use super::{Command, Error, Output, What, quote, refused};
+use super::{Command, Error, Output, RemoteErrorKind, quote, refused};
 
 /// Output files on the host are removed after this many requests, or this many bytes.
 const LITTER_FILES: u32 = 32;
@@ -25,7 +25,7 @@ const TIDY: &str = "rm -f \"$wl_d/x\" \"$wl_d\"/[oei].* </dev/null 2>/dev/null\n
 
 /// The process group of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum ProcessGroup {
     /// What it leaves orphaned is still ended with it, and what it does to its group does not come to us. Costs the start
     /// of one more program.
     Own,
@@ -40,20 +40,20 @@ impl Session {
         command: &Command,
         environment: &IndexMap<String, String>,
         input: Option<&str>,
-        group: Group,
+        group: ProcessGroup,
     ) -> Result<Output, Error> {
         let mut text = program(command, environment, input, group)?;
         if self.guards {
             text = format!("if wl_may 2>\"$wl_d/e\"; then\n{text}else wl_r {NOT_OURS}; fi\n");
         }
-        self.begin(&text).await?;
-        let mut stdout = Kept::new();
+        self.begin_request(&text).await?;
+        let mut stdout = BoundedBuffer::new();
         let answer = match command.limit {
             None => self.answer(&mut stdout).await,
             Some(limit) => match tokio::time::timeout(limit, self.answer(&mut stdout)).await {
                 Ok(answer) => answer,
                 Err(_) => {
-                    self.end().await;
+                    self.close_session().await;
                     return Err(Error::TimedOut { what: name(command), limit });
                 }
             },
@@ -67,7 +67,7 @@ impl Session {
             return Err(self.no_room(&name(command)).await);
         }
         if code == TOO_MUCH {
-            self.write(TIDY).await?;
+            self.write_script(TIDY).await?;
             let what = format!("store the output of {}", name(command));
             let reason = format!("it is more than {} MiB", MOST_OUTPUT >> 20);
             return Err(Error::Refused { what, reason });
@@ -80,7 +80,7 @@ impl Session {
         if self.litter.0 >= LITTER_FILES || self.litter.1 >= LITTER_BYTES {
             self.litter = (0, 0);
             // Without waiting: the next request finds it done.
-            self.write(TIDY).await?;
+            self.write_script(TIDY).await?;
         }
         Ok(Output { code, stdout, stderr })
     }
@@ -112,19 +112,19 @@ fn program(
     command: &Command,
     environment: &IndexMap<String, String>,
     input: Option<&str>,
-    group: Group,
+    group: ProcessGroup,
 ) -> Result<String, Error> {
-    let argv = words(command)?;
+    let argv = command_text(command)?;
     let exports = quote::exports(environment.iter().chain(&command.environment))?;
     let exports = if exports.is_empty() { exports } else { format!("{exports} && ") };
-    let input = input.map_or_else(|| Ok("/dev/null".to_owned()), quote::path)?;
+    let input = input.map_or_else(|| Ok("/dev/null".to_owned()), quote::quote_path)?;
     let enter = match &command.directory {
         None => String::new(),
-        Some(directory) => format!("cd {} && ", quote::path(directory)?),
+        Some(directory) => format!("cd {} && ", quote::quote_path(directory)?),
     };
     let run = match group {
-        Group::Own => "wl_go",
-        Group::Ours => "exec",
+        ProcessGroup::Own => "wl_go",
+        ProcessGroup::Ours => "exec",
     };
     // If the files for its output cannot be made, or have no room, it is not run.
     let run = format!(
@@ -140,12 +140,12 @@ fn program(
 }
 
 /// A command as words for a shell.
-pub(super) fn words(command: &Command) -> Result<String, Error> {
+pub(super) fn command_text(command: &Command) -> Result<String, Error> {
     let argv = match &command.what {
-        What::Program(argv) => quote::words(argv)?,
-        What::Shell { line, executable } => {
+        RemoteErrorKind::Program(argv) => quote::quote_arguments(argv)?,
+        RemoteErrorKind::Shell { line, executable } => {
             let shell = executable.as_deref().unwrap_or("/bin/sh");
-            quote::words(&[shell.to_owned(), "-c".to_owned(), line.clone()])?
+            quote::quote_arguments(&[shell.to_owned(), "-c".to_owned(), line.clone()])?
         }
     };
     match argv.is_empty() {
@@ -157,7 +157,7 @@ pub(super) fn words(command: &Command) -> Result<String, Error> {
 /// What a command is called in messages: its program, never its arguments, which may hold secrets.
 fn name(command: &Command) -> String {
     match &command.what {
-        What::Program(argv) => argv.first().cloned().unwrap_or_default(),
-        What::Shell { .. } => "the shell command".to_owned(),
+        RemoteErrorKind::Program(argv) => argv.first().cloned().unwrap_or_default(),
+        RemoteErrorKind::Shell { .. } => "the shell command".to_owned(),
     }
 }

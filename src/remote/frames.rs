@@ -72,23 +72,23 @@ impl Frames {
 }
 
 /// What of a stream is kept in memory, up to a bound: a host may answer without end.
-pub(super) struct Kept {
+pub(super) struct BoundedBuffer {
     pub(super) bytes: Vec<u8>,
     most: usize,
 }
 
-impl Kept {
-    pub(super) fn new() -> Kept {
-        Kept { bytes: Vec::new(), most: MOST_OUTPUT }
+impl BoundedBuffer {
+    pub(super) fn new() -> BoundedBuffer {
+        BoundedBuffer { bytes: Vec::new(), most: MOST_OUTPUT }
     }
 
     /// For what is never more than some lines, unless the host means harm.
-    pub(super) fn short() -> Kept {
-        Kept { bytes: Vec::new(), most: 1 << 20 }
+    pub(super) fn short() -> BoundedBuffer {
+        BoundedBuffer { bytes: Vec::new(), most: 1 << 20 }
     }
 }
 
-impl AsyncWrite for Kept {
+impl AsyncWrite for BoundedBuffer {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if self.bytes.len() + bytes.len() > self.most {
             let reason = format!("it is more than {} MiB", self.most >> 20);
@@ -106,12 +106,12 @@ impl AsyncWrite for Kept {
 }
 
 /// Hands on what is written to it, up to a bound.
-pub(super) struct Bounded<W> {
+pub(super) struct LimitedWriter<W> {
     pub(super) inner: W,
     pub(super) left: u64,
 }
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Bounded<W> {
+impl<W: AsyncWrite + Unpin> AsyncWrite for LimitedWriter<W> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if bytes.len() as u64 > self.left {
             let reason = "the host sends more data than it announced";
@@ -172,7 +172,7 @@ mod tests {
     #[tokio::test]
     async fn of_an_endless_answer_no_more_is_kept_than_the_bound() {
         let mut frames = Frames::new(Box::new(tokio::io::repeat(0)));
-        let mut kept = Kept { bytes: Vec::new(), most: 1 << 20 };
+        let mut kept = BoundedBuffer { bytes: Vec::new(), most: 1 << 20 };
         let error = frames.until(b"\nEND\n", &mut kept).await.unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::FileTooLarge, "it is more than 1 MiB"));
         assert!(kept.bytes.len() <= 1 << 20);

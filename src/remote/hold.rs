@@ -16,20 +16,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A run's hold on a deployment.
 #[derive(Debug, Clone)]
-pub struct Hold {
+pub struct DeploymentLease {
     /// The lock's, on every host.
     pub directory: Arc<str>,
     pub record: Arc<lock::Record>,
     /// Inventory names of the hosts that have a lock. Changes elsewhere are guarded by the lease alone.
     pub hosts: Arc<HashSet<Arc<str>>>,
     pub lease: Arc<Lease>,
-    pub roots: Arc<Roots>,
+    pub roots: Arc<RootSessions>,
 }
 
-impl Hold {
+impl DeploymentLease {
     /// What sessions on a host show.
     pub fn on(&self, host: &str) -> LockProof {
-        let mark = self.hosts.get(host).map(|host| Mark {
+        let mark = self.hosts.get(host).map(|host| LockFile {
             directory: self.directory.clone(),
             record: self.record.clone(),
             host: host.clone(),
@@ -41,17 +41,17 @@ impl Hold {
 
 /// Root on each host that has a lock and answers: makes other users' sessions known beside it.
 #[derive(Default)]
-pub struct Roots(watch::Sender<HashMap<Arc<str>, Remote>>);
+pub struct RootSessions(watch::Sender<HashMap<Arc<str>, Remote>>);
 
-impl std::fmt::Debug for Roots {
+impl std::fmt::Debug for RootSessions {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_set().entries(self.0.borrow().keys()).finish()
     }
 }
 
-impl Roots {
+impl RootSessions {
     /// Those that answer now.
-    pub fn set(&self, roots: HashMap<Arc<str>, Remote>) {
+    pub fn set_roots(&self, roots: HashMap<Arc<str>, Remote>) {
         self.0.send_replace(roots);
     }
 
@@ -63,7 +63,7 @@ impl Roots {
     }
 }
 
-impl Mark {
+impl LockFile {
     /// Root on the host; for another session, which cannot do `what` itself.
     async fn root(&self, what: &str) -> Result<Remote, Error> {
         let root = match self.roots.upgrade() {
@@ -80,18 +80,18 @@ impl Mark {
 #[derive(Debug, Clone)]
 pub struct LockProof {
     /// None: the host has no lock.
-    mark: Option<Mark>,
+    mark: Option<LockFile>,
     lease: Arc<Lease>,
 }
 
 /// The lock of a host, and what must stand there.
 #[derive(Debug, Clone)]
-struct Mark {
+struct LockFile {
     directory: Arc<str>,
     record: Arc<lock::Record>,
     host: Arc<str>,
     /// Root's sessions have such a mark themselves.
-    roots: Weak<Roots>,
+    roots: Weak<RootSessions>,
 }
 
 impl LockProof {
@@ -189,10 +189,10 @@ impl Session {
         let lines = HOLD.lines().filter(|line| !line.starts_with('#'));
         let text: String = lines.flat_map(|line| [line, "\n"]).collect();
         let text = text
-            .replace("@DIRECTORY@", &quote::path(directory)?)
+            .replace("@DIRECTORY@", &quote::quote_path(directory)?)
             .replace("@TOKEN@", &record.token.to_string())
-            .replace("@RUN@", record.run());
-        self.write(&text).await?;
+            .replace("@RUN@", record.run_id());
+        self.write_script(&text).await?;
         // What a session says of its user need not be true; whom we asked for is.
         let name = user.map_or(&*self.account.user, |user| user.user.trim_start_matches('#')).to_owned();
         let found = self.ask("wl_me").await?;

@@ -24,26 +24,26 @@ pub struct JobPlace {
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobState {
     Running,
-    Ended(Ended),
+    Ended(JobResult),
     /// It is not there any more and left no result: the host was restarted, or somebody killed it.
     Lost,
 }
 
 /// What a job left.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct JobResult {
     pub output: Output,
     /// It was ended for it took longer than its limit.
     pub late: bool,
-    pub begun: Moment,
-    pub ended: Moment,
+    pub begun: HostTime,
+    pub ended: HostTime,
     /// What was given to [`Remote::start_job`].
     pub notes: String,
 }
 
 /// A time of the host's clock.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moment {
+pub struct HostTime {
     /// Since 1970.
     pub since_epoch: Duration,
     /// In the host's time zone: `2026-11-20 13:39:14.497383`.
@@ -56,7 +56,7 @@ impl Remote {
         let digits = u64::from_str_radix(&random()[..12], 16).unwrap_or_default();
         let id = format!("j{:012}.{}", digits % 1_000_000_000_000, digits % 99_999 + 1);
         let directory = format!("{}/{id}", parent.trim_end_matches('/'));
-        let (above, word) = (quote::path(parent)?, quote::path(&directory)?);
+        let (above, word) = (quote::quote_path(parent)?, quote::quote_path(&directory)?);
         self.touch(format!("create {directory}"), &format!("umask 077; mkdir -p {above} && mkdir {word}")).await?;
         Ok(JobPlace { id, directory })
     }
@@ -82,8 +82,8 @@ impl Remote {
         }
         let lines: Vec<&str> = SUPERVISOR.lines().filter(|line| !line.starts_with('#')).collect();
         let (supervisor, directory) = (
-            quote::word(&lines.join("\n").replace("@MOST@", &execute::MOST_OUTPUT.to_string())),
-            quote::path(&place.directory)?,
+            quote::quote_word(&lines.join("\n").replace("@MOST@", &execute::MOST_OUTPUT.to_string())),
+            quote::quote_path(&place.directory)?,
         );
         let seconds = limit.as_secs_f64().ceil();
         // The substitution lasts until the job's supervisor has said that it is there, and no longer.
@@ -100,7 +100,7 @@ impl Remote {
 impl Probe {
     /// How far the job of a directory is. None: there is no such job.
     pub async fn job(&self, directory: &str) -> Result<Option<JobState>, Error> {
-        let word = quote::path(directory)?;
+        let word = quote::quote_path(directory)?;
         // `code` is the last thing that is written: it is asked for again when the process is gone.
         let body = format!(
             "cd {word} 2>/dev/null || {{ [ -e {word} ] && exit 1; echo none; exit 0; }}\n\
@@ -135,10 +135,10 @@ impl Probe {
 
 /// The text that a shell runs as the job. It is read whole before it removes itself: it may hold secrets.
 fn script(command: &Command, environment: &indexmap::IndexMap<String, String>) -> Result<String, Error> {
-    let argv = execute::words(command)?;
+    let argv = execute::command_text(command)?;
     let exports = quote::exports(environment.iter().chain(&command.environment))?;
     let directory = match &command.directory {
-        Some(directory) => quote::path(directory)?,
+        Some(directory) => quote::quote_path(directory)?,
         None => "\"$1\"".to_owned(),
     };
     Ok(format!("{{\nrm -f run\ncd {directory} || exit\n{exports}\nexec {argv}\n}}\n"))
@@ -180,16 +180,16 @@ fn parse(text: &[u8]) -> Option<Parsed> {
     // A program that opened it anew may have emptied it.
     let text = |bytes: &[u8]| bytes.strip_prefix(b".\n").unwrap_or(bytes).to_vec();
     let output = Output { code, stdout: text(stdout), stderr: text(stderr) };
-    Some(Parsed::State(Some(JobState::Ended(Ended { output, late, begun, ended, notes }))))
+    Some(Parsed::State(Some(JobState::Ended(JobResult { output, late, begun, ended, notes }))))
 }
 
 /// `1763645954.497383123 2026-11-20 13:39:14`; a `date` that has no fractions leaves `%N` or nothing in their place.
-fn moment(text: &str) -> Option<Moment> {
+fn moment(text: &str) -> Option<HostTime> {
     let (epoch, words) = text.split_once(' ')?;
     let (seconds, fraction) = epoch.split_once('.')?;
     let nanoseconds: u32 = fraction.get(..9).and_then(|digits| digits.parse().ok()).unwrap_or_default();
     let since_epoch = Duration::new(seconds.parse().ok()?, nanoseconds);
-    Some(Moment { since_epoch, words: format!("{words}.{:06}", nanoseconds / 1000) })
+    Some(HostTime { since_epoch, words: format!("{words}.{:06}", nanoseconds / 1000) })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct Record {
 }
 
 impl Record {
-    pub(super) fn run(&self) -> &str {
+    pub(super) fn run_id(&self) -> &str {
         self.run.as_deref().unwrap_or("-")
     }
 
@@ -37,7 +37,7 @@ impl Record {
         format!(
             "{} {}\nholder {}\npid {}\nprocess {}\nsince {}\ncommand {}\n",
             self.token,
-            self.run(),
+            self.run_id(),
             line(&self.holder),
             self.pid,
             line(&self.process),
@@ -72,7 +72,7 @@ impl Record {
 
 /// A lock as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct LockState {
     pub record: Record,
     /// How long its holder has not been heard of, by the host's clock.
     pub silent: Duration,
@@ -82,7 +82,7 @@ pub struct Seen {
 
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claimed {
+pub enum LockAttempt {
     /// It is ours. `silent`: for how long whoever held it had not been heard of; long when nobody did.
     Taken { silent: Duration },
     /// Somebody holds it.
@@ -91,13 +91,13 @@ pub enum Claimed {
     Low(u64),
 }
 
-impl Claimed {
+impl LockAttempt {
     /// Of a host that has to follow what most have agreed to.
     pub(super) fn taken(self, directory: &str) -> Result<(), Error> {
         let reason = match self {
-            Claimed::Taken { .. } => return Ok(()),
-            Claimed::Held(record) => format!("{} took it over", record.holder),
-            Claimed::Low(token) => format!("another run took it over, with token {token}"),
+            LockAttempt::Taken { .. } => return Ok(()),
+            LockAttempt::Held(record) => format!("{} took it over", record.holder),
+            LockAttempt::Low(token) => format!("another run took it over, with token {token}"),
         };
         Err(Error::Refused { what: format!("hold the lock {directory}"), reason })
     }
@@ -107,12 +107,12 @@ impl Claimed {
 fn asks(directory: &str, what: &str) -> Result<String, Error> {
     let lines = SCRIPT.lines().filter(|line| !line.starts_with('#'));
     let script: String = lines.flat_map(|line| [line, "\n"]).collect();
-    Ok(subshell(&format!("{}{what}", script.replace("@DIRECTORY@", &quote::path(directory)?))))
+    Ok(subshell(&format!("{}{what}", script.replace("@DIRECTORY@", &quote::quote_path(directory)?))))
 }
 
 fn claim(directory: &str, record: &Record, over: &str) -> Result<String, Error> {
-    let (text, over) = (quote::print(record.text().as_bytes()), quote::word(over));
-    asks(directory, &format!("{{ {text}; }} | claim {} {} {over}", record.token, record.run()))
+    let (text, over) = (quote::printf_script(record.text().as_bytes()), quote::quote_word(over));
+    asks(directory, &format!("{{ {text}; }} | claim {} {} {over}", record.token, record.run_id()))
 }
 
 /// Shell text that takes the lock of a host that has not heard of it yet.
@@ -129,13 +129,13 @@ pub(super) fn enrol(
     user: &str,
     by_ssh: bool,
 ) -> Result<String, Error> {
-    let (token, run, user) = (record.token, record.run(), quote::word(quote::checked(user, "user")?));
+    let (token, run, user) = (record.token, record.run_id(), quote::quote_word(quote::checked(user, "user")?));
     let ssh = if by_ssh { "1" } else { "''" };
     asks(directory, &format!("enrol {token} {run} {process} {began} {user} {ssh}"))
 }
 
 /// Reads what a claim answered.
-pub(super) fn claimed(directory: &str, answer: &Output) -> Result<Claimed, Error> {
+pub(super) fn claimed(directory: &str, answer: &Output) -> Result<LockAttempt, Error> {
     let what = || format!("acquire the lock {directory}");
     let odd = || Error::Refused { what: what(), reason: "its files are damaged".into() };
     if answer.code != 0 {
@@ -146,29 +146,29 @@ pub(super) fn claimed(directory: &str, answer: &Output) -> Result<Claimed, Error
     match first.split_once(' ').unwrap_or((first, "")) {
         ("taken", seconds) => {
             let silent = seconds.parse().map(Duration::from_secs);
-            silent.map(|silent| Claimed::Taken { silent }).map_err(|_| odd())
+            silent.map(|silent| LockAttempt::Taken { silent }).map_err(|_| odd())
         }
-        ("held", _) => Record::parse(rest).map(Claimed::Held).ok_or_else(odd),
-        ("low", token) => token.parse().map(Claimed::Low).map_err(|_| odd()),
+        ("held", _) => Record::parse(rest).map(LockAttempt::Held).ok_or_else(odd),
+        ("low", token) => token.parse().map(LockAttempt::Low).map_err(|_| odd()),
         _ => Err(odd()),
     }
 }
 
 impl Probe {
     /// The lock of a directory. None: nobody has ever held it.
-    pub async fn lock(&self, directory: &str) -> Result<Option<Seen>, Error> {
+    pub async fn lock(&self, directory: &str) -> Result<Option<LockState>, Error> {
         let answer = self.session().await?.ask(&asks(directory, "look")?).await?;
         let text = String::from_utf8_lossy(&answer.stdout);
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         if first == "none" {
             return Ok(None);
         }
-        let read = || -> Option<Seen> {
+        let read = || -> Option<LockState> {
             let mut numbers = first.strip_prefix("seen ")?.split(' ').map(|number| number.parse::<u64>().ok());
             let (now, beat) = (numbers.next()??, numbers.next()??);
             let sessions = numbers.next()?.and_then(|number| usize::try_from(number).ok());
             let silent = Duration::from_secs(now.saturating_sub(beat));
-            Some(Seen { record: Record::parse(rest)?, silent, sessions })
+            Some(LockState { record: Record::parse(rest)?, silent, sessions })
         };
         read().map(Some).ok_or_else(|| refused(format!("read the lock {directory}"), &answer.stderr))
     }
@@ -176,14 +176,19 @@ impl Probe {
 
 impl Remote {
     /// Tries to take a lock that nobody holds, or that of `over`. Nothing of it is checked against what other hosts say.
-    pub async fn claim_lock(&self, directory: &str, record: &Record, over: Option<&Record>) -> Result<Claimed, Error> {
-        let over = over.map_or_else(|| "-".to_owned(), |other| format!("{} {}", other.token, other.run()));
+    pub async fn claim_lock(
+        &self,
+        directory: &str,
+        record: &Record,
+        over: Option<&Record>,
+    ) -> Result<LockAttempt, Error> {
+        let over = over.map_or_else(|| "-".to_owned(), |other| format!("{} {}", other.token, other.run_id()));
         claimed(directory, &self.session().await?.ask(&claim(directory, record, &over)?).await?)
     }
 
     /// Says that the holder is there. Refused when it holds the lock no more. Does not wait for the lease, which it renews.
     pub async fn beat(&self, directory: &str) -> Result<(), Error> {
-        let text = format!("echo >{}/beat", quote::path(directory)?);
+        let text = format!("echo >{}/beat", quote::quote_path(directory)?);
         let mut session = self.session().await?;
         session.guard(true);
         let answer = session.ask(&text).await?;
@@ -192,8 +197,8 @@ impl Remote {
 
     /// Gives a lock back. One that is another's by now is left alone.
     pub async fn release_lock(&self, directory: &str, record: &Record) -> Result<(), Error> {
-        let free = quote::print(record.freed().text().as_bytes());
-        let text = asks(directory, &format!("{{ {free}; }} | release {} {}", record.token, record.run()))?;
+        let free = quote::printf_script(record.freed().text().as_bytes());
+        let text = asks(directory, &format!("{{ {free}; }} | release {} {}", record.token, record.run_id()))?;
         let answer = self.session().await?.ask(&text).await?;
         if answer.code == 0 { Ok(()) } else { Err(refused(format!("release the lock {directory}"), &answer.stderr)) }
     }

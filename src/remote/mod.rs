@@ -33,10 +33,10 @@ use indexmap::IndexMap;
 use crate::value::Secret;
 
 pub use facts::gathers;
-pub use hold::{Hold, Lease, LockProof, Roots, uptime};
-pub use job::{Ended, JobPlace, JobState, Moment};
+pub use hold::{DeploymentLease, Lease, LockProof, RootSessions, uptime};
+pub use job::{HostTime, JobPlace, JobResult, JobState};
 pub use sessions::Sessions;
-pub use upload::Expected;
+pub use upload::ExpectedDigest;
 
 /// The shell function `wl_flush FILE`.
 pub const FLUSH: &str = include_str!("flush.sh");
@@ -180,7 +180,7 @@ pub enum Digest {
 /// A command to run.
 #[derive(Debug, Clone, Default)]
 pub struct Command {
-    pub what: What,
+    pub what: RemoteErrorKind,
     pub directory: Option<String>,
     /// On top of the session's own environment (the task's `environment`).
     pub environment: IndexMap<String, String>,
@@ -190,25 +190,25 @@ pub struct Command {
 }
 
 #[derive(Debug, Clone)]
-pub enum What {
+pub enum RemoteErrorKind {
     /// A program and its arguments, no shell.
     Program(Vec<String>),
     /// A line for a shell (`/bin/sh` unless named).
     Shell { line: String, executable: Option<String> },
 }
 
-impl Default for What {
+impl Default for RemoteErrorKind {
     fn default() -> Self {
-        What::Program(Vec::new())
+        RemoteErrorKind::Program(Vec::new())
     }
 }
 
 impl Command {
     pub fn program<S: Into<String>>(argv: impl IntoIterator<Item = S>) -> Self {
-        Command { what: What::Program(argv.into_iter().map(Into::into).collect()), ..Command::default() }
+        Command { what: RemoteErrorKind::Program(argv.into_iter().map(Into::into).collect()), ..Command::default() }
     }
     pub fn shell(line: impl Into<String>) -> Self {
-        Command { what: What::Shell { line: line.into(), executable: None }, ..Command::default() }
+        Command { what: RemoteErrorKind::Shell { line: line.into(), executable: None }, ..Command::default() }
     }
 }
 

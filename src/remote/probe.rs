@@ -4,8 +4,8 @@ use std::path::Path;
 
 use tokio::io::AsyncWriteExt;
 
-use super::execute::{Group, MOST_OUTPUT};
-use super::frames::Bounded;
+use super::execute::{MOST_OUTPUT, ProcessGroup};
+use super::frames::LimitedWriter;
 use super::quote;
 use super::sessions::BorrowedSession;
 use super::{Command, Digest, Error, FileKind, Links, Output, Probe, Stat, refused, stat};
@@ -19,7 +19,7 @@ fn is_absence(stderr: &[u8]) -> bool {
 
 impl Digest {
     /// The name that coreutils and openssl have for it.
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn algorithm_name(self) -> &'static str {
         match self {
             Digest::Md5 => "md5",
             Digest::Sha1 => "sha1",
@@ -32,19 +32,19 @@ impl Digest {
 
     /// Shell text that prints the digest of a file and more words on the same line.
     pub(super) fn command(self, word: &str) -> String {
-        let name = self.name();
+        let name = self.algorithm_name();
         format!("if command -v {name}sum >/dev/null; then {name}sum {word}; else openssl dgst -{name} -r {word}; fi")
     }
 }
 
 impl Probe {
     pub(super) async fn session(&self) -> Result<BorrowedSession, Error> {
-        self.sessions.take(self.user.as_ref()).await
+        self.sessions.borrow_session(self.user.as_ref()).await
     }
 
     /// None: there is nothing at the path (or a part of it is missing).
     pub async fn stat(&self, path: &str, links: Links) -> Result<Option<Stat>, Error> {
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let answer = self.session().await?.ask(&stat_command(&word, links)).await?;
         let Some((mut stat, rest)) = read_stat(path, &answer)? else { return Ok(None) };
         if stat.kind == FileKind::Link {
@@ -55,7 +55,7 @@ impl Probe {
 
     /// Whether there is a directory at the path, or a link to one. Starts no program on the host.
     pub async fn is_directory(&self, path: &str) -> Result<bool, Error> {
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         Ok(self.session().await?.ask(&format!("[ -d {word} ]")).await?.code == 0)
     }
 
@@ -66,7 +66,7 @@ impl Probe {
         links: Links,
         digest: Digest,
     ) -> Result<Option<(Stat, Option<String>)>, Error> {
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let look = stat_command(&word, links);
         let regular = match links {
             Links::Follow => format!("[ -f {word} ]"),
@@ -77,7 +77,7 @@ impl Probe {
         let Some((mut stat, rest)) = read_stat(path, &answer)? else { return Ok(None) };
         match stat.kind {
             FileKind::Link => stat.link_target = Some(String::from_utf8_lossy(rest).into_owned()),
-            FileKind::File => return Ok(Some((stat, hex(rest)))),
+            FileKind::File => return Ok(Some((stat, parse_hex_digest(rest)))),
             _ => {}
         }
         Ok(Some((stat, None)))
@@ -85,11 +85,11 @@ impl Probe {
 
     /// Lower-case hex. None: no such file.
     pub async fn digest(&self, path: &str, digest: Digest) -> Result<Option<String>, Error> {
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let what = || format!("read {path}");
         let body = format!("{}\n{}", file_check(&word), digest.command(&word));
         let answer = self.session().await?.ask(&subshell(&body)).await?;
-        match hex(&answer.stdout) {
+        match parse_hex_digest(&answer.stdout) {
             Some(hex) if answer.code == 0 => Ok(Some(hex)),
             _ if is_absence(&answer.stderr) => Ok(None),
             _ => Err(refused(what(), &answer.stderr)),
@@ -98,7 +98,7 @@ impl Probe {
 
     /// The whole file. None: no such file.
     pub async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let body = format!("{}\ncat {word}", file_check(&word));
         let answer = self.session().await?.ask(&subshell(&body)).await?;
         match answer.code {
@@ -114,7 +114,7 @@ impl Probe {
             what: format!("write {} on the controller", to.display()),
             reason: error.to_string(),
         };
-        let word = quote::path(path)?;
+        let word = quote::quote_path(path)?;
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // As any new file of the person's: what their umask leaves of it.
         let fetched = std::os::unix::fs::PermissionsExt::from_mode(0o666);
@@ -127,7 +127,7 @@ impl Probe {
         // A file may grow meanwhile, and one of the kernel's has no size; but a host may also send without end.
         let size = self.stat(path, Links::Follow).await?.map_or(0, |stat| stat.size);
         let left = size.saturating_add(MOST_OUTPUT as u64);
-        let mut file = Bounded { inner: tokio::fs::File::from_std(file), left };
+        let mut file = LimitedWriter { inner: tokio::fs::File::from_std(file), left };
         let body = format!("{}\ncat {word}", file_check(&word));
         let (code, stderr) = self.session().await?.ask_into(&subshell(&body), &mut file).await?;
         if code != 0 {
@@ -139,8 +139,8 @@ impl Probe {
     }
 
     /// The names in a directory, sorted, without `.` and `..`. None: no such directory.
-    pub async fn list(&self, path: &str) -> Result<Option<Vec<String>>, Error> {
-        let word = quote::path(path)?;
+    pub async fn list_directory(&self, path: &str) -> Result<Option<Vec<String>>, Error> {
+        let word = quote::quote_path(path)?;
         // No program has to be there for it, and any name comes through.
         let body = format!(
             "cd {word} || exit\n\
@@ -165,14 +165,14 @@ impl Probe {
 
     /// Runs a command that only asks. The type cannot know: it is the caller's word.
     pub async fn query(&self, command: &Command) -> Result<Output, Error> {
-        self.execute(self.session().await?, command, Group::Ours).await
+        self.execute(self.session().await?, command, ProcessGroup::Ours).await
     }
 
     pub(super) async fn execute(
         &self,
         mut session: BorrowedSession,
         command: &Command,
-        group: Group,
+        group: ProcessGroup,
     ) -> Result<Output, Error> {
         let Some(stdin) = &command.stdin else {
             return session.execute(command, &self.environment, None, group).await;
@@ -183,8 +183,8 @@ impl Probe {
 
     /// Absolute path of a program, if it is in the session's PATH (with the sbin directories).
     pub async fn which(&self, program: &str) -> Result<Option<String>, Error> {
-        let word = quote::word(quote::checked(program, "program")?);
-        let path = self.environment.get("PATH").map(|path| quote::word(path));
+        let word = quote::quote_word(quote::checked(program, "program")?);
+        let path = self.environment.get("PATH").map(|path| quote::quote_word(path));
         let path = path.unwrap_or_else(|| "$PATH".to_owned());
         let body = format!(
             "wl_j={word}\ncase $wl_j in\n\
@@ -198,7 +198,7 @@ impl Probe {
     }
 
     /// `~` and `~user` at the beginning, as the session's user has them.
-    pub async fn expand(&self, path: &str) -> Result<String, Error> {
+    pub async fn expand_on_host(&self, path: &str) -> Result<String, Error> {
         let Some(rest) = path.strip_prefix('~') else { return Ok(path.to_owned()) };
         let (user, rest) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         if user.is_empty() {
@@ -265,7 +265,7 @@ fn says_no_directory(stderr: &[u8]) -> bool {
 
 /// Prints [`stat::FORMAT`], then, of a link that is not followed, where it leads.
 fn stat_command(word: &str, links: Links) -> String {
-    let format = quote::word(stat::FORMAT);
+    let format = quote::quote_word(stat::FORMAT);
     match links {
         Links::Follow => format!("stat -L -c {format} {word}"),
         Links::Keep => format!("stat -c {format} {word} && if [ -L {word} ]; then readlink -n {word}; fi"),
@@ -273,7 +273,7 @@ fn stat_command(word: &str, links: Links) -> String {
 }
 
 fn read_stat<'a>(path: &str, answer: &'a Output) -> Result<Option<(Stat, &'a [u8])>, Error> {
-    match stat::parse(&answer.stdout) {
+    match stat::parse_stat(&answer.stdout) {
         Some(found) => Ok(Some(found)),
         None if is_absence(&answer.stderr) => Ok(None),
         None => Err(refused(format!("look at {path}"), &answer.stderr)),
@@ -281,7 +281,7 @@ fn read_stat<'a>(path: &str, answer: &'a Output) -> Result<Option<(Stat, &'a [u8
 }
 
 /// The digest at the beginning of what a digest tool prints.
-pub(super) fn hex(line: &[u8]) -> Option<String> {
+pub(super) fn parse_hex_digest(line: &[u8]) -> Option<String> {
     // A backslash marks a line that has an odd name in it.
     let line = line.strip_prefix(b"\\").unwrap_or(line);
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit())?;

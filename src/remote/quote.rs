@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::Error;
 
-/// One word for a POSIX shell, whatever is in it. A NUL byte cannot be in a word; [`word`] is for text checked by
-/// [`path`] or [`checked`], or known to have none.
-pub(super) fn word(text: &str) -> String {
+/// One word for a POSIX shell, whatever is in it. A NUL byte cannot be in a word; [`quote_word`] is for text checked by
+/// [`quote_path`] or [`checked`], or known to have none.
+pub(super) fn quote_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
@@ -15,12 +15,12 @@ pub(super) fn word(text: &str) -> String {
 }
 
 /// A path as a word that no tool takes for an option.
-pub(super) fn path(path: &str) -> Result<String, Error> {
+pub(super) fn quote_path(path: &str) -> Result<String, Error> {
     if path.is_empty() {
         return Err(Error::Refused { what: "use an empty path".into(), reason: "a path has a name".into() });
     }
     let path = checked(path, "path")?;
-    Ok(if path.starts_with('-') { word(&format!("./{path}")) } else { word(path) })
+    Ok(if path.starts_with('-') { quote_word(&format!("./{path}")) } else { quote_word(path) })
 }
 
 /// The text, if a program can be given it as an argument.
@@ -33,13 +33,13 @@ pub(super) fn checked<'a>(text: &'a str, kind: &str) -> Result<&'a str, Error> {
 }
 
 /// Words of a command line.
-pub(super) fn words(argv: &[String]) -> Result<String, Error> {
+pub(super) fn quote_arguments(argv: &[String]) -> Result<String, Error> {
     let mut line = String::new();
     for argument in argv {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.push_str(&word(checked(argument, "argument")?));
+        line.push_str(&quote_word(checked(argument, "argument")?));
     }
     Ok(line)
 }
@@ -61,14 +61,14 @@ pub(super) fn exports<'a>(variables: impl IntoIterator<Item = (&'a String, &'a S
                 reason: "it must not contain a NUL byte".into(),
             })
             .map(|value| {
-                write!(line, " {name}={}", word(value)).expect("a String takes any text");
+                write!(line, " {name}={}", quote_word(value)).expect("a String takes any text");
             })?;
     }
     Ok(if line.is_empty() { line } else { format!("export{line}") })
 }
 
 /// Shell text that prints exactly these bytes, with the shell's own `printf`: nothing shows in a process list.
-pub(super) fn print(content: &[u8]) -> String {
+pub(super) fn printf_script(content: &[u8]) -> String {
     // Where printf is a program after all, an argument must stay well below the kernel's limit of 128 KiB.
     const CHUNK: usize = 8 * 1024;
     let mut text = String::with_capacity(content.len() + content.len() / 8 + 16);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn words_come_out_as_they_went_in() {
         for text in ["", "a", "it's", "a b\n'\"$HOME`id`\\", "*", "~", "ä€", "a=b", "!x", "#no"] {
-            assert_eq!(shell(&format!("printf %s {}", word(text))), text.as_bytes(), "{text:?}");
+            assert_eq!(shell(&format!("printf %s {}", quote_word(text))), text.as_bytes(), "{text:?}");
         }
     }
 
@@ -110,20 +110,20 @@ mod tests {
         let all: Vec<u8> = (0..=255u8).cycle().take(20_000).collect();
         for shells in ["dash", "bash --posix", "busybox sh"] {
             let script = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(script.path(), print(&all)).unwrap();
+            std::fs::write(script.path(), printf_script(&all)).unwrap();
             let line = format!("{shells} {}", script.path().display());
             assert_eq!(shell(&line), all, "{shells}");
         }
-        assert_eq!(shell(&print(b"")), b"");
-        assert_eq!(shell(&print(b"-x")), b"-x");
-        assert_eq!(shell(&print(b"100%s\\n'x'")), b"100%s\\n'x'");
+        assert_eq!(shell(&printf_script(b"")), b"");
+        assert_eq!(shell(&printf_script(b"-x")), b"-x");
+        assert_eq!(shell(&printf_script(b"100%s\\n'x'")), b"100%s\\n'x'");
     }
 
     #[test]
     fn what_cannot_be_said_is_refused() {
-        assert!(path("").is_err());
-        assert!(path("a\0b").is_err());
-        assert_eq!(path("-rf").unwrap(), "./-rf");
+        assert!(quote_path("").is_err());
+        assert!(quote_path("a\0b").is_err());
+        assert_eq!(quote_path("-rf").unwrap(), "./-rf");
         let pair = |name: &str, value: &str| exports([(&name.to_owned(), &value.to_owned())]);
         assert_eq!(pair("A", "it's").unwrap(), r"export A='it'\''s'");
         assert!(pair("A B", "x").is_err());

@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, watch};
 
 use super::execute::{MOST_OUTPUT, NO_ROOM, TOO_MUCH};
-use super::frames::{Frames, Kept};
-use super::startup_output::Words;
+use super::frames::{BoundedBuffer, Frames};
+use super::startup_output::StartupOutput;
 use super::{Become, Error, Output, becoming, quote, stat};
 use crate::connection::{self, Connection, Exit, Process, Writer};
 
@@ -42,7 +42,7 @@ pub(super) struct Session {
     stdin: Option<Writer>,
     frames: Frames,
     exit: Option<BoxFuture<'static, Result<Exit, connection::Error>>>,
-    words: Words,
+    words: StartupOutput,
     closing: watch::Receiver<bool>,
     /// A permit is held while content is passed.
     uploads: Option<Arc<Semaphore>>,
@@ -85,7 +85,7 @@ impl Session {
             stdin: Some(stdin),
             frames: Frames::new(stdout),
             exit: Some(exit),
-            words: Words::new(stderr),
+            words: StartupOutput::new(stderr),
             closing,
             uploads,
             nonce,
@@ -141,7 +141,7 @@ impl Session {
 
     /// Runs shell text in the session itself; its stdout and stderr come back.
     pub(super) async fn ask(&mut self, body: &str) -> Result<Output, Error> {
-        let mut stdout = Kept::new();
+        let mut stdout = BoundedBuffer::new();
         let (code, stderr) = self.ask_into(body, &mut stdout).await?;
         Ok(Output { code, stdout: stdout.bytes, stderr })
     }
@@ -153,7 +153,7 @@ impl Session {
         sink: &mut W,
     ) -> Result<(i32, Vec<u8>), Error> {
         let body = self.guarded(body);
-        self.begin(&format!("{{ {body}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?\n")).await?;
+        self.begin_request(&format!("{{ {body}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?\n")).await?;
         self.answer(sink).await
     }
 
@@ -163,7 +163,7 @@ impl Session {
         &mut self,
         before: &str,
         (into, name): (&str, &str),
-        content: Content<'_>,
+        content: InputStream<'_>,
         after: &str,
     ) -> Result<Output, Error> {
         let size = content.size;
@@ -183,8 +183,8 @@ impl Session {
              head -c {size} {into} 2>\"$wl_d/e\" || {{ wl_why {name} 2>>\"$wl_d/e\"; wl_r {OVER}; exit; }}\n\
              {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?; else rm -f \"$wl_d/w\"; wl_r 1; fi\n"
         );
-        self.begin(&text).await?;
-        let (either, mut kind) = (self.mark("", ""), Kept::short());
+        self.begin_request(&text).await?;
+        let (either, mut kind) = (self.mark("", ""), BoundedBuffer::short());
         // Whatever is sent now would be taken for content.
         self.passes = true;
         self.until(&either, &mut tokio::io::sink()).await?;
@@ -195,7 +195,7 @@ impl Session {
         }
         let stdin = self.stdin.as_mut().expect("it is taken only at the end");
         let passed = content.send(stdin).await;
-        let mut stdout = Kept::short();
+        let mut stdout = BoundedBuffer::short();
         match passed {
             Ok(()) => {
                 let (code, stderr) = self.answer(&mut stdout).await?;
@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// Ends the session and what it runs; waits for that a while.
-    pub(super) async fn end(&mut self) {
+    pub(super) async fn close_session(&mut self) {
         if let Some(stdin) = self.stdin.as_mut().filter(|_| !self.busy) {
             // An idle shell takes its guard with it; at the mere end of its input the watcher has to look for that.
             #[expect(clippy::let_underscore_must_use, reason = "a session that is gone ends by itself")]
@@ -246,7 +246,7 @@ impl Session {
             Ok(()) => Ok(()),
             Err(silence) => {
                 self.stdin = None;
-                if silence == becoming::Silence::Ended {
+                if silence == becoming::BecomeFailure::Ended {
                     // Its last words may still be on their way.
                     if let Some(exit) = self.exit.take() {
                         #[expect(
@@ -257,7 +257,7 @@ impl Session {
                     }
                     self.words.ended().await;
                 }
-                let mut error = becoming::explain(user, &self.nonce, silence, &self.words.text());
+                let mut error = becoming::explain(user, &self.nonce, silence, &self.words.collected_text());
                 if let (Some(why), Error::Become { hint, .. }) = (self.connection.distrust(), &mut error) {
                     *hint = Some(format!("windlass sends no password to this host, because {why}"));
                 }
@@ -268,9 +268,9 @@ impl Session {
 
     /// Sends the prelude and learns who we are.
     async fn greet(&mut self) -> Result<(), Error> {
-        self.write(&prelude(&self.nonce)).await?;
+        self.write_script(&prelude(&self.nonce)).await?;
         // The first mark also ends whatever the login's start files print.
-        self.begin(
+        self.begin_request(
             "printf '\\n%s\\n' \"$wl_n\"\n\
              [ \"$wl_d\" ] || { wl_d=/dev/null; wl_r 1; exit; }\n\
              wl_i=$(id -un 2>/dev/null || id -u); true >\"$wl_d/e\"\n\
@@ -280,7 +280,7 @@ impl Session {
         .await?;
         let first = format!("\n{}\n", self.nonce);
         self.until(&first, &mut tokio::io::sink()).await?;
-        let mut stdout = Kept::short();
+        let mut stdout = BoundedBuffer::short();
         let (code, _) = self.answer(&mut stdout).await?;
         let stdout = stdout.bytes;
         if code != 0 {
@@ -318,19 +318,20 @@ impl Session {
     async fn is_account(&mut self, user: &str) -> Result<bool, Error> {
         let user = quote::checked(user, "user")?;
         // sudo takes a number as `#1000`, su as `1000`.
-        let number = quote::word(user.strip_prefix('#').unwrap_or(user));
-        let body = format!("[ {number} = \"$(id -u)\" ] || [ \"$(id -u {})\" = \"$(id -u)\" ]", quote::word(user));
+        let number = quote::quote_word(user.strip_prefix('#').unwrap_or(user));
+        let body =
+            format!("[ {number} = \"$(id -u)\" ] || [ \"$(id -u {})\" = \"$(id -u)\" ]", quote::quote_word(user));
         Ok(self.ask(&body).await?.code == 0)
     }
 
     /// Sends a request. `$wl_q` in it is its number.
-    pub(super) async fn begin(&mut self, text: &str) -> Result<(), Error> {
+    pub(super) async fn begin_request(&mut self, text: &str) -> Result<(), Error> {
         self.busy = true;
         self.sequence += 1;
-        self.write(&format!("wl_q={}\n{text}", self.sequence)).await
+        self.write_script(&format!("wl_q={}\n{text}", self.sequence)).await
     }
 
-    pub(super) async fn write(&mut self, text: &str) -> Result<(), Error> {
+    pub(super) async fn write_script(&mut self, text: &str) -> Result<(), Error> {
         let Some(stdin) = self.stdin.as_mut() else { unreachable!("it is taken only at the end") };
         let written = match stdin.write_all(text.as_bytes()).await {
             Ok(()) => stdin.flush().await,
@@ -354,10 +355,10 @@ impl Session {
 
     async fn end_of_answer(&mut self) -> Result<(i32, Vec<u8>), Error> {
         let end = self.mark("=", "");
-        let mut stderr = Kept::new();
+        let mut stderr = BoundedBuffer::new();
         self.until(&end, &mut stderr).await?;
         let stderr = stderr.bytes;
-        let mut code = Kept::short();
+        let mut code = BoundedBuffer::short();
         self.until("\n", &mut code).await?;
         if self.connection.is_closed() {
             // The last thing that came over it may be how the program was ended for that very reason.
@@ -397,7 +398,7 @@ impl Session {
             _ => None,
         };
         self.words.ended().await;
-        let words = self.words.text();
+        let words = self.words.collected_text();
         let words = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
         let mut reason = match (exit, error) {
             (Some(Err(error)), _) => return Error::Connection(error),
@@ -451,14 +452,14 @@ impl Drop for Session {
 }
 
 /// Bytes on their way to the host.
-pub(super) struct Content<'a> {
+pub(super) struct InputStream<'a> {
     pub(super) reader: &'a mut (dyn AsyncRead + Send + Unpin),
     pub(super) size: u64,
     /// Sees all of them.
     pub(super) each: &'a mut (dyn FnMut(&[u8]) + Send),
 }
 
-impl Content<'_> {
+impl InputStream<'_> {
     /// Copies exactly `size` bytes. A file that shrank meanwhile is an error: the host waits for the rest.
     async fn send(self, stdin: &mut Writer) -> std::io::Result<()> {
         const CHUNK: u64 = 256 * 1024;
@@ -484,7 +485,7 @@ fn line(user: Option<&Become>, nonce: &str) -> Result<String, Error> {
     let watch = lines.join(" ");
     match user {
         None => Ok(format!("exec sh -c '{watch}'")),
-        Some(user) => becoming::line(user, nonce, &watch),
+        Some(user) => becoming::become_command(user, nonce, &watch),
     }
 }
 

@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// Takes a session of a user, for one request or several that belong together.
-    pub(super) async fn take(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
+    pub(super) async fn borrow_session(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
         let permit = self.permits.clone().acquire_owned().await.expect("it is never closed");
         if *self.closing.borrow() || self.connection.is_closed() {
             let name = self.connection.description();
@@ -115,12 +115,12 @@ impl Sessions {
         Ok(BorrowedSession { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
     }
 
-    /// As [`Sessions::take`], to change something: nothing is, once the run's lock is another's.
+    /// As [`Sessions::borrow_session`], to change something: nothing is, once the run's lock is another's.
     pub(super) async fn take_to_change(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
         if let Some(badge) = &self.badge {
             badge.holds().await?;
         }
-        let mut lent = self.take(user).await?;
+        let mut lent = self.borrow_session(user).await?;
         lent.guard(true);
         Ok(lent)
     }
@@ -148,7 +148,7 @@ impl Sessions {
 }
 
 async fn end(mut session: Session) {
-    session.end().await;
+    session.close_session().await;
 }
 
 /// A session in use. It goes back when this is dropped, unless it is out of step.

@@ -14,16 +14,16 @@ use crate::value::mutex::Mutex;
 const KEPT: usize = 16 * 1024;
 
 /// Gathers a session's stderr as it comes; keeps its end.
-pub(super) struct Words {
-    heard: Heard,
+pub(super) struct StartupOutput {
+    heard: OutputSink,
     changed: watch::Receiver<u64>,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Words {
+impl StartupOutput {
     pub(super) fn new(mut reader: Reader) -> Self {
         let (tell, changed) = watch::channel(0);
-        let heard = Heard { text: Arc::default(), tell };
+        let heard = OutputSink { text: Arc::default(), tell };
         let kept = heard.clone();
         let task = tokio::spawn(async move {
             let mut buffer = vec![0; 2048];
@@ -31,10 +31,10 @@ impl Words {
                 kept.push(&buffer[..n]);
             }
         });
-        Words { heard, changed, task }
+        StartupOutput { heard, changed, task }
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(super) fn collected_text(&self) -> String {
         let text = self.heard.text.lock();
         String::from_utf8_lossy(&text).into_owned()
     }
@@ -45,7 +45,7 @@ impl Words {
     }
 
     /// Takes further words in, from elsewhere.
-    pub(super) fn hears(&self) -> Heard {
+    pub(super) fn hears(&self) -> OutputSink {
         self.heard.clone()
     }
 
@@ -58,7 +58,7 @@ impl Words {
     }
 }
 
-impl Drop for Words {
+impl Drop for StartupOutput {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -66,12 +66,12 @@ impl Drop for Words {
 
 /// Where words are put.
 #[derive(Clone)]
-pub(super) struct Heard {
+pub(super) struct OutputSink {
     text: Arc<Mutex<Vec<u8>>>,
     tell: watch::Sender<u64>,
 }
 
-impl Heard {
+impl OutputSink {
     fn push(&self, words: &[u8]) {
         let mut text = self.text.lock();
         text.extend_from_slice(words);
@@ -82,7 +82,7 @@ impl Heard {
     }
 }
 
-impl AsyncWrite for Heard {
+impl AsyncWrite for OutputSink {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, words: &[u8]) -> Poll<std::io::Result<usize>> {
         self.push(words);
         Poll::Ready(Ok(words.len()))

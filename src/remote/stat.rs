@@ -9,7 +9,7 @@ pub(super) const FORMAT: &str = "%f\n%u\n%g\n%s\n%i\n%d\n%h\n%.9X\n%.9Y\n%.9Z\n%
 pub(super) const REGULAR: u32 = 0o100_000;
 
 /// Reads the lines of [`FORMAT`]; what follows them is left over.
-pub(super) fn parse(text: &[u8]) -> Option<(Stat, &[u8])> {
+pub(super) fn parse_stat(text: &[u8]) -> Option<(Stat, &[u8])> {
     let mut rest = text;
     let mut next = || {
         let at = rest.iter().position(|&byte| byte == b'\n')?;
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn fields_are_read_and_the_rest_is_left() {
         let text = b"81a4\n0\n12\n5\n77\n2049\n1\n1.5\n1795170069.519311145\n3\nroot\ndomain users\n\nrest";
-        let (stat, rest) = parse(text).unwrap();
+        let (stat, rest) = parse_stat(text).unwrap();
         assert_eq!((stat.kind, stat.mode, stat.gid), (FileKind::File, 0o644, 12));
         assert_eq!((stat.user.as_str(), stat.group.as_str(), stat.atime), ("root", "domain users", 1.5));
         assert_eq!(rest, b"rest");
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn half_an_answer_is_none() {
-        assert!(parse(b"81a4\n0\n").is_none());
-        assert!(parse(b"").is_none());
+        assert!(parse_stat(b"81a4\n0\n").is_none());
+        assert!(parse_stat(b"").is_none());
     }
 }

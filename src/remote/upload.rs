@@ -5,7 +5,7 @@ use std::path::Path;
 use sha2::Digest as _;
 use tokio::io::AsyncReadExt;
 
-use super::session::Content;
+use super::session::InputStream;
 use super::write::{INLINE, TEMPORARY, Target, written};
 use super::{Attributes, Digest, Error, Remote, Stat, quote};
 
@@ -14,24 +14,24 @@ const CHUNK: usize = 256 * 1024;
 
 /// The digest that a file has to have when it has arrived, lower-case hex.
 #[derive(Debug, Clone, Copy)]
-pub enum Expected<'a> {
+pub enum ExpectedDigest<'a> {
     Sha1(&'a str),
     Sha256(&'a str),
 }
 
-impl Expected<'_> {
+impl ExpectedDigest<'_> {
     fn parts(&self) -> (Digest, &str) {
         match self {
-            Expected::Sha1(hex) => (Digest::Sha1, hex),
-            Expected::Sha256(hex) => (Digest::Sha256, hex),
+            ExpectedDigest::Sha1(hex) => (Digest::Sha1, hex),
+            ExpectedDigest::Sha256(hex) => (Digest::Sha256, hex),
         }
     }
 
     fn of(&self, content: &[u8]) -> String {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         match self {
-            Expected::Sha1(_) => hex(&sha1::Sha1::digest(content)),
-            Expected::Sha256(_) => hex(&sha2::Sha256::digest(content)),
+            ExpectedDigest::Sha1(_) => hex(&sha1::Sha1::digest(content)),
+            ExpectedDigest::Sha256(_) => hex(&sha2::Sha256::digest(content)),
         }
     }
 }
@@ -42,7 +42,7 @@ impl Remote {
     pub async fn upload(
         &self,
         from: &Path,
-        expected: Expected<'_>,
+        expected: ExpectedDigest<'_>,
         path: &str,
         attributes: &Attributes,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
@@ -60,25 +60,25 @@ impl Remote {
             let (digest, wanted) = expected.parts();
             let found = expected.of(&content);
             if found != wanted {
-                let reason = format!("its {} is {found}, not {wanted}", digest.name());
+                let reason = format!("its {} is {found}, not {wanted}", digest.algorithm_name());
                 return Err(Error::Refused { what: format!("send {}", from.display()), reason });
             }
             let stat = self.write_and_stat(path, &content, attributes).await?;
             progress(content.len() as u64, size);
             return Ok(stat);
         }
-        let target = Target::of(path)?;
+        let target = Target::of_path(path)?;
         let mut session = self.to_change().await?;
         let mut sent = 0;
         let mut each = |chunk: &[u8]| {
             sent += chunk.len() as u64;
             progress(sent, size);
         };
-        let content = Content { reader: &mut file, size, each: &mut each };
+        let content = InputStream { reader: &mut file, size, each: &mut each };
         let (digest, wanted) = expected.parts();
-        let (name, found) = (digest.name(), digest.command(TEMPORARY.1));
+        let (name, found) = (digest.algorithm_name(), digest.command(TEMPORARY.1));
         let own = target.own(size, attributes)?;
-        let end = format!("wl_sum {name} {} $({found}) && {own} && wl_mv || wl_drop", quote::word(wanted));
-        written(path, &session.pass(&target.begin(attributes), TEMPORARY, content, &end).await?)
+        let end = format!("wl_sum {name} {} $({found}) && {own} && wl_mv || wl_drop", quote::quote_word(wanted));
+        written(path, &session.pass(&target.begin_script(attributes), TEMPORARY, content, &end).await?)
     }
 }

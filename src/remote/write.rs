@@ -1,8 +1,8 @@
 //! Writing files whole or not at all: a temporary file beside the target takes the content, gets its attributes, is
 //! flushed and renamed over the target.
 
-use super::execute::Group;
-use super::session::{Content, Session, random};
+use super::execute::ProcessGroup;
+use super::session::{InputStream, Session, random};
 use super::{Attributes, Command, Error, Output, Remote, Stat, quote, refused, stat};
 
 /// Up to here content travels inside the request, as arguments of the shell's own `printf`; above, raw.
@@ -20,12 +20,12 @@ impl Remote {
 
     /// As [`Remote::write`]; gives what is there now, for no further request.
     pub async fn write_and_stat(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<Stat, Error> {
-        let target = Target::of(path)?;
+        let target = Target::of_path(path)?;
         let mut session = self.to_change().await?;
-        let begin = target.begin(attributes);
+        let begin = target.begin_script(attributes);
         let end = format!("{} && wl_mv || wl_drop", target.own(content.len() as u64, attributes)?);
         let answer = if content.len() <= INLINE {
-            let text = quote::print(content);
+            let text = quote::printf_script(content);
             session.ask(&format!("{begin} && {{ {{ {text}; }} >&7 || wl_why \"$wl_at\"; }} && {end}")).await?
         } else {
             session.pass(&begin, TEMPORARY, bytes(&mut &*content, &mut |_| ()), &end).await?
@@ -43,7 +43,7 @@ impl Remote {
         validate: &str,
     ) -> Result<(), Error> {
         let what = || format!("validate {path} with {validate:?}");
-        let target = Target::of(path)?;
+        let target = Target::of_path(path)?;
         let words = shlex::split(validate).unwrap_or_default();
         if !validate.contains("%s") || words.is_empty() {
             let reason = "it must be a command with %s for the new file's path";
@@ -51,11 +51,11 @@ impl Remote {
         }
         let mut session = self.to_change().await?;
         let own = format!("{} && exec 7>&- || wl_drop", target.own(content.len() as u64, attributes)?);
-        let begin = target.begin(attributes);
+        let begin = target.begin_script(attributes);
         let answer = session.pass(&begin, TEMPORARY, bytes(&mut &*content, &mut |_| ()), &own).await?;
         done(path, &answer)?;
         let command = Command::program(words.iter().map(|word| word.replace("%s", &target.temporary)));
-        let verdict = session.execute(&command, &self.environment, None, Group::Own).await?;
+        let verdict = session.execute(&command, &self.environment, None, ProcessGroup::Own).await?;
         if verdict.code != 0 {
             session.ask("wl_drop").await?;
             let words = if verdict.stderr.trim_ascii().is_empty() { &verdict.stdout } else { &verdict.stderr };
@@ -68,8 +68,8 @@ impl Remote {
     }
 }
 
-fn bytes<'a>(content: &'a mut &[u8], each: &'a mut (dyn FnMut(&[u8]) + Send)) -> Content<'a> {
-    Content { size: content.len() as u64, reader: content, each }
+fn bytes<'a>(content: &'a mut &[u8], each: &'a mut (dyn FnMut(&[u8]) + Send)) -> InputStream<'a> {
+    InputStream { size: content.len() as u64, reader: content, each }
 }
 
 fn done(path: &str, answer: &Output) -> Result<(), Error> {
@@ -83,7 +83,7 @@ fn done(path: &str, answer: &Output) -> Result<(), Error> {
 pub(super) fn written(path: &str, answer: &Output) -> Result<Stat, Error> {
     done(path, answer)?;
     let unknown = || Error::Refused { what: format!("look at {path}"), reason: "stat prints something else".into() };
-    stat::parse(&answer.stdout).map(|(stat, _)| stat).ok_or_else(unknown)
+    stat::parse_stat(&answer.stdout).map(|(stat, _)| stat).ok_or_else(unknown)
 }
 
 /// A file to be written, and the name that its content has until then.
@@ -93,16 +93,16 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn of(path: &str) -> Result<Target, Error> {
+    pub(super) fn of_path(path: &str) -> Result<Target, Error> {
         if path.ends_with('/') {
             return Err(Error::Refused { what: format!("write {path}"), reason: "Is a directory".into() });
         }
         let directory = path.rfind('/').map_or("", |at| &path[..=at]);
-        Ok(Target { path: quote::path(path)?, temporary: format!("{directory}.windlass.{}", &random()[..16]) })
+        Ok(Target { path: quote::quote_path(path)?, temporary: format!("{directory}.windlass.{}", &random()[..16]) })
     }
 
     /// Makes the temporary file. It has its mode from the beginning where nobody could read it then who may not later.
-    pub(super) fn begin(&self, attributes: &Attributes) -> String {
+    pub(super) fn begin_script(&self, attributes: &Attributes) -> String {
         let umask = match attributes {
             Attributes { owner: None, group: None, mode: None } => "\"$wl_w\"".to_owned(),
             Attributes { owner: None, group: None, mode: Some(mode) }
@@ -112,11 +112,11 @@ impl Target {
             }
             _ => "077".to_owned(),
         };
-        format!("wl_new {} {} {umask}", quote::word(&self.temporary), self.path)
+        format!("wl_new {} {} {umask}", quote::quote_word(&self.temporary), self.path)
     }
 
     pub(super) fn own(&self, size: u64, attributes: &Attributes) -> Result<String, Error> {
-        let owner = quote::word(&owner(attributes)?);
+        let owner = quote::quote_word(&owner(attributes)?);
         let mode =
             attributes.mode.map_or_else(|| "'' ''".to_owned(), |mode| format!("{mode:o} {:x}", stat::REGULAR | mode));
         Ok(format!("wl_z={size} && wl_own {owner} {mode}"))
@@ -135,9 +135,9 @@ impl Session {
     /// Keeps bytes in a file that only this session's user can read, until it is tidied up. Gives its path.
     pub(super) async fn store(&mut self, content: &[u8]) -> Result<String, Error> {
         let file = self.next_file();
-        let word = quote::path(&file)?;
+        let word = quote::quote_path(&file)?;
         let answer = if content.len() <= INLINE {
-            self.ask(&format!("{{ {}; }} >{word} || wl_why {word}", quote::print(content))).await?
+            self.ask(&format!("{{ {}; }} >{word} || wl_why {word}", quote::printf_script(content))).await?
         } else {
             self.pass(":", (&format!(">{word}"), &word), bytes(&mut &*content, &mut |_| ()), ":").await?
         };

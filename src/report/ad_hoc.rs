@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value as Plain, json};
 
-use super::json::plain;
+use super::json::to_json;
 use super::paint::{Colour, harmless, indented, plain_json};
 use super::{Report, diff};
 use crate::engine::{Event, Status, TaskResult};
@@ -17,7 +17,7 @@ const PROGRAMS: &[&str] = &["command", "shell", "raw", "script"];
 
 /// How results are told.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Style {
+pub struct AdHocStyle {
     /// A line for each result.
     pub one_line: bool,
     /// A directory that gets a file for each host, with its result as JSON.
@@ -26,14 +26,14 @@ pub struct Style {
 
 pub(super) struct AdHoc {
     out: Box<dyn Write + Send>,
-    style: Style,
+    style: AdHocStyle,
     colour: bool,
     /// Lines around a change in a diff.
     context: usize,
 }
 
 impl AdHoc {
-    pub(super) fn new(out: Box<dyn Write + Send>, style: Style, colour: bool, context: usize) -> Self {
+    pub(super) fn new(out: Box<dyn Write + Send>, style: AdHocStyle, colour: bool, context: usize) -> Self {
         AdHoc { out, style, colour, context }
     }
 
@@ -46,12 +46,14 @@ impl AdHoc {
     }
 
     fn result(&mut self, host: &str, action: &str, result: &TaskResult) -> io::Result<()> {
-        for (colour, line) in result.diff.iter().flat_map(|diff| diff::lines(diff, self.context)).collect::<Vec<_>>() {
+        for (colour, line) in
+            result.diff.iter().flat_map(|diff| diff::diff_lines(diff, self.context)).collect::<Vec<_>>()
+        {
             self.say(colour, &line)?;
         }
         let object = told(result, action != "debug" || self.style.one_line);
         if let Some(directory) = &self.style.tree {
-            keep(directory, host, &object)?;
+            write_result_file(directory, host, &object)?;
         }
         let (word, colour) = match result.status {
             Status::Skipped => return self.say(Colour::Cyan, &format!("{host} | SKIPPED")),
@@ -95,7 +97,7 @@ impl Report for AdHoc {
 /// The result as an object, its keys in order; of `debug` nobody wants to know whether it changed something.
 fn told(result: &TaskResult, changed: bool) -> Plain {
     let mut object: Map<String, Plain> =
-        result.values.iter().map(|(name, value)| (name.to_string(), plain(value))).collect();
+        result.values.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect();
     if result.no_log {
         object.insert("censored".into(), json!("hidden by no_log"));
     }
@@ -138,7 +140,7 @@ fn pretty(object: &Plain) -> String {
 }
 
 /// Writes the result of a host into the tree.
-pub(super) fn keep(directory: &Path, host: &str, object: &Plain) -> io::Result<()> {
+pub(super) fn write_result_file(directory: &Path, host: &str, object: &Plain) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     // A host may be named by a path.
     std::fs::write(directory.join(host.replace('/', "_")), format!("{object}\n"))

@@ -1,6 +1,6 @@
 //! A complaint as a person reads it: the message, the place, the line with a caret, what to do.
 
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Several lines without a final newline:
 ///
@@ -12,12 +12,12 @@ use crate::value::origin::Complaint;
 ///   |       ^
 ///   = hint: did you mean "become"?
 /// ```
-pub fn render(complaint: &Complaint) -> String {
+pub fn render_diagnostic(complaint: &Diagnostic) -> String {
     render_as("error", complaint)
 }
 
-/// As [`render`], under another word than `error`.
-pub fn render_as(word: &str, complaint: &Complaint) -> String {
+/// As [`render_diagnostic`], under another word than `error`.
+pub fn render_as(word: &str, complaint: &Diagnostic) -> String {
     let mut lines = vec![format!("{word}: {}", complaint.message)];
     let mut margin = 1;
     if let Some(origin) = &complaint.origin {
@@ -45,8 +45,8 @@ pub fn render_as(word: &str, complaint: &Complaint) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use super::render;
-    use crate::value::origin::Complaint;
+    use super::render_diagnostic;
+    use crate::value::origin::Diagnostic;
     use crate::value::{Origin, Source};
 
     #[test]
@@ -54,8 +54,8 @@ mod tests {
         let source = Source::new("site.yml", "- hosts: all\n  becom: true\n");
         let origin = Origin { source: Arc::new(source), line: 2, column: 3 };
         let complaint =
-            Complaint::new("\"becom\" is no keyword of a play", Some(&origin)).hint("did you mean \"become\"?");
+            Diagnostic::new("\"becom\" is no keyword of a play", Some(&origin)).hint("did you mean \"become\"?");
         let expected = "error: \"becom\" is no keyword of a play\n --> site.yml:2:3\n  |\n2 |   becom: true\n  |   ^\n  = hint: did you mean \"become\"?";
-        assert_eq!(render(&complaint), expected);
+        assert_eq!(render_diagnostic(&complaint), expected);
     }
 }

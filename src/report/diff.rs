@@ -7,13 +7,13 @@ use crate::modules::Diff;
 const AROUND: usize = 1;
 
 /// The diffs of one result as text without colours.
-pub fn text(diffs: &[Diff]) -> String {
-    let lines = diffs.iter().flat_map(|diff| lines(diff, AROUND)).map(|(_, line)| line);
+pub fn diff_text(diffs: &[Diff]) -> String {
+    let lines = diffs.iter().flat_map(|diff| diff_lines(diff, AROUND)).map(|(_, line)| line);
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A unified diff with so many lines around each change.
-pub(super) fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
+pub(super) fn diff_lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
     let text = similar::TextDiff::from_lines(diff.before.as_str(), diff.after.as_str());
     let mut unified = text.unified_diff();
     let name = |header: &str, other: &str| if header.is_empty() { other.to_string() } else { header.to_string() };

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::engine::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, TimedEvent};
+use crate::engine::{Counts, Event, HostFailures, Recap, Status, TaskResult, TaskStart, TimedEvent};
 use crate::value::mutex::Mutex;
 use crate::value::{Origin, Source, Vars};
 
 /// The moment that all tests begin at: 2023-11-14T22:13:20Z.
-pub(super) fn start() -> SystemTime {
+pub(super) fn example_start() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)
 }
 
@@ -48,18 +48,18 @@ pub(super) fn play(name: &str) -> Event {
 
 /// The events, a second apart.
 pub(super) fn apart(events: Vec<Event>) -> Vec<TimedEvent> {
-    let times = (0..).map(|second| start() + Duration::from_secs(second));
+    let times = (0..).map(|second| example_start() + Duration::from_secs(second));
     times.zip(events).map(|(at, event)| TimedEvent { at, event }).collect()
 }
 
 /// Play, task `etcd : Start it`, both hosts begin, h1 changed, h2 failed, task end, recap.
-pub(super) fn run() -> Vec<TimedEvent> {
+pub(super) fn example_events() -> Vec<TimedEvent> {
     let task = Arc::new(task(1, "etcd : Start it"));
     let failure = TaskResult { message: Some("no <such> unit & no hope".into()), ..result(Status::Failed) };
     let counts = |failed| Counts { ok: 1 - failed, changed: 1 - failed, failed, ..Counts::default() };
     let recap = Recap {
         hosts: [("h1".into(), counts(0)), ("h2".into(), counts(1))].into_iter().collect(),
-        lost: Lost { failed: ["h2".into()].into(), ..Lost::default() },
+        lost: HostFailures { failed: ["h2".into()].into(), ..HostFailures::default() },
         took: Duration::from_secs(6),
         ..Recap::default()
     };
@@ -77,15 +77,15 @@ pub(super) fn run() -> Vec<TimedEvent> {
 
 /// Bytes that a report wrote, to look at afterwards.
 #[derive(Clone, Default)]
-pub(super) struct Sheet(Arc<Mutex<Vec<u8>>>);
+pub(super) struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Sheet {
-    pub(super) fn text(&self) -> String {
+impl CapturedOutput {
+    pub(super) fn captured_text(&self) -> String {
         String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
-impl std::io::Write for Sheet {
+impl std::io::Write for CapturedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())

@@ -9,13 +9,13 @@ use super::log::stamped;
 use super::paint::{Colour, harmless, indented, one_line, plain_json};
 use super::profile::Profile;
 use super::screen::Screen;
-use super::{Report, Shows};
+use super::{DisplayOptions, Report};
 use crate::engine::masking::HIDDEN;
 use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
 use crate::value::{Origin, Value, Vars};
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct HumanStyle {
     pub colour: bool,
     /// Columns that banners fill.
     pub width: usize,
@@ -26,20 +26,20 @@ pub(super) struct Style {
 }
 
 pub(super) struct Human {
-    out: Out,
-    style: Style,
+    out: OutputTarget,
+    style: HumanStyle,
     /// Lines that were not yet brought out, with their newlines.
     pending: String,
     /// When the event happened that is being told.
     at: SystemTime,
     /// Warnings are said once.
     warned: Vec<String>,
-    shows: Shows,
+    shows: DisplayOptions,
     /// The banner of a task that has not told anything yet, while not all results are shown.
     held: Option<String>,
 }
 
-enum Out {
+enum OutputTarget {
     Plain(Box<dyn Write + Send>),
     Live { screen: Screen, live: Live, drawn: Instant },
 }
@@ -49,28 +49,28 @@ const CALM: Duration = Duration::from_millis(100);
 
 impl Human {
     /// Plain lines.
-    pub(super) fn new(out: Box<dyn Write + Send>, style: Style) -> Self {
-        Self::on(Out::Plain(out), style)
+    pub(super) fn new(out: Box<dyn Write + Send>, style: HumanStyle) -> Self {
+        Self::on(OutputTarget::Plain(out), style)
     }
 
     /// Lines above a live view of what is at work.
-    pub(super) fn live(screen: Screen, style: Style) -> Self {
-        Self::on(Out::Live { screen, live: Live::default(), drawn: Instant::now() }, style)
+    pub(super) fn live(screen: Screen, style: HumanStyle) -> Self {
+        Self::on(OutputTarget::Live { screen, live: Live::default(), drawn: Instant::now() }, style)
     }
 
-    fn on(out: Out, style: Style) -> Self {
+    fn on(out: OutputTarget, style: HumanStyle) -> Self {
         Human {
             out,
             style,
             pending: String::new(),
             at: SystemTime::UNIX_EPOCH,
             warned: Vec::new(),
-            shows: Shows::default(),
+            shows: DisplayOptions::default(),
             held: None,
         }
     }
 
-    pub(super) fn showing(self, shows: Shows) -> Self {
+    pub(super) fn showing(self, shows: DisplayOptions) -> Self {
         Human { shows, ..self }
     }
 
@@ -124,7 +124,9 @@ impl Human {
             None => format!("[{}]", one_line(host)),
         };
         for diff in &result.diff {
-            super::diff::lines(diff, self.shows.context).into_iter().for_each(|(colour, line)| self.say(colour, &line));
+            super::diff::diff_lines(diff, self.shows.context)
+                .into_iter()
+                .for_each(|(colour, line)| self.say(colour, &line));
         }
         let (word, colour) = match result.status {
             Status::Ok | Status::Ignored if !result.changed => ("ok", Colour::Green),
@@ -268,7 +270,7 @@ fn counted(counts: &Counts) -> String {
 /// Values as indented JSON, as Ansible shows them.
 fn pretty(values: &Vars) -> String {
     let map: serde_json::Map<String, serde_json::Value> =
-        values.iter().map(|(name, value)| (name.to_string(), super::json::plain(value))).collect();
+        values.iter().map(|(name, value)| (name.to_string(), super::json::to_json(value))).collect();
     // The line ends between its parts stay.
     plain_json(&serde_json::to_string_pretty(&map).unwrap_or_default()).into_owned()
 }
@@ -351,7 +353,7 @@ impl Human {
 impl Report for Human {
     fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
         self.at = at;
-        if let Out::Live { live, .. } = &mut self.out {
+        if let OutputTarget::Live { live, .. } = &mut self.out {
             live.event(event, Instant::now());
         }
         self.tell(event);
@@ -360,14 +362,14 @@ impl Report for Human {
 
     fn show(&mut self) -> io::Result<()> {
         match &mut self.out {
-            Out::Plain(_) if self.pending.is_empty() => Ok(()),
-            Out::Plain(out) => {
+            OutputTarget::Plain(_) if self.pending.is_empty() => Ok(()),
+            OutputTarget::Plain(out) => {
                 let written = out.write_all(self.pending.as_bytes()).and_then(|()| out.flush());
                 self.pending.clear();
                 written
             }
-            Out::Live { screen, drawn, .. } if screen.has_frame() && drawn.elapsed() < CALM => Ok(()),
-            Out::Live { screen, live, drawn } => {
+            OutputTarget::Live { screen, drawn, .. } if screen.has_frame() && drawn.elapsed() < CALM => Ok(()),
+            OutputTarget::Live { screen, live, drawn } => {
                 let now = Instant::now();
                 *drawn = now;
                 let written = screen.draw(
@@ -394,7 +396,7 @@ impl Report for Human {
     }
 
     fn settle(&mut self) -> io::Result<()> {
-        if let Out::Live { screen, .. } = &mut self.out {
+        if let OutputTarget::Live { screen, .. } = &mut self.out {
             let written = screen.draw(&self.pending, &[]);
             self.pending.clear();
             return written;

@@ -49,7 +49,7 @@ impl<W: Write + Send> Report for Json<W> {
     }
 
     fn profile(&mut self, at: SystemTime, profile: &Profile) -> io::Result<()> {
-        let mut line = profile.plain();
+        let mut line = profile.profile_json();
         line["event"] = json!("profile");
         self.line(at, line);
         Ok(())
@@ -160,11 +160,11 @@ fn told(result: &TaskResult) -> Plain {
 }
 
 fn values(vars: &Vars) -> Plain {
-    Plain::Object(vars.iter().map(|(name, value)| (name.to_string(), plain(value))).collect())
+    Plain::Object(vars.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect())
 }
 
 /// A dynamic value as JSON; what JSON does not know becomes its text.
-pub fn plain(value: &Value) -> Plain {
+pub fn to_json(value: &Value) -> Plain {
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => Plain::Null,
         ValueKind::Map => Plain::Object(
@@ -172,11 +172,11 @@ pub fn plain(value: &Value) -> Plain {
                 .try_iter()
                 .into_iter()
                 .flatten()
-                .map(|key| (key.to_string(), plain(&value.get_item(&key).unwrap_or_default())))
+                .map(|key| (key.to_string(), to_json(&value.get_item(&key).unwrap_or_default())))
                 .collect(),
         ),
         ValueKind::Seq | ValueKind::Iterable => {
-            value.try_iter().into_iter().flatten().map(|item| plain(&item)).collect()
+            value.try_iter().into_iter().flatten().map(|item| to_json(&item)).collect()
         }
         ValueKind::Bytes => json!(String::from_utf8_lossy(value.as_bytes().unwrap_or_default())),
         ValueKind::Bool | ValueKind::Number | ValueKind::String => {

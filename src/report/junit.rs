@@ -203,17 +203,17 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example_run::{self, Sheet};
+    use super::super::example_run::{self, CapturedOutput};
     use super::*;
     use crate::value::Value;
 
     fn written(events: Vec<crate::engine::TimedEvent>) -> String {
-        let sheet = Sheet::default();
+        let sheet = CapturedOutput::default();
         let mut junit = Junit::new(sheet.clone());
         events.iter().for_each(|told| junit.event(told.at, &told.event).unwrap());
-        assert_eq!(sheet.text(), "");
+        assert_eq!(sheet.captured_text(), "");
         junit.end().unwrap();
-        sheet.text()
+        sheet.captured_text()
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
   </testsuite>
 </testsuites>
 "#;
-        assert_eq!(written(example_run::run()), expected);
+        assert_eq!(written(example_run::example_events()), expected);
     }
 
     #[test]

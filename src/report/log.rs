@@ -17,14 +17,14 @@ pub struct LogFile {
 
 impl LogFile {
     /// Opens a file to append to; a new one gets the mode 0600. The error names the file.
-    pub fn open(path: &Path) -> io::Result<LogFile> {
+    pub fn open_log(path: &Path) -> io::Result<LogFile> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot write the log file {}: {error}", path.display()))
         })?;
         Ok(LogFile { path: path.to_path_buf(), file: Arc::new(Mutex::new(file)) })
     }
 
-    pub fn path(&self) -> &Path {
+    pub fn log_path(&self) -> &Path {
         &self.path
     }
 }
@@ -64,11 +64,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.log");
         for line in ["one\n", "two\n"] {
-            LogFile::open(&path).unwrap().write_all(line.as_bytes()).unwrap();
+            LogFile::open_log(&path).unwrap().write_all(line.as_bytes()).unwrap();
         }
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let message = LogFile::open(directory.path()).unwrap_err().to_string();
+        let message = LogFile::open_log(directory.path()).unwrap_err().to_string();
         assert!(
             message.starts_with(&format!("cannot write the log file {}: ", directory.path().display())),
             "{message}"
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn every_line_is_stamped_with_the_moment_of_its_event() {
-        let at = super::super::example_run::start();
+        let at = super::super::example_run::example_start();
         assert_eq!(
             stamped(at, "\nTASK [a] ***\nok"),
             "2023-11-14T22:13:20.000Z TASK [a] ***\n2023-11-14T22:13:20.000Z ok\n"

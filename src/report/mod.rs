@@ -1,7 +1,7 @@
 //! Events to words. Only this floor and `cli` print.
 //!
-//! [`open`] opens the reports that a run was asked for, [`Reports::tell`] brings them the run's events.
-//! To add a report: write `src/report/<name>.rs` with an implementation of [`Report`], and add its arm in [`open`].
+//! [`open_reports`] opens the reports that a run was asked for, [`Reports::follow_events`] brings them the run's events.
+//! To add a report: write `src/report/<name>.rs` with an implementation of [`Report`], and add its arm in [`open_reports`].
 
 mod ad_hoc;
 pub mod ansible;
@@ -28,26 +28,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use ad_hoc::Style as AdHocStyle;
-pub use json::plain;
-pub use reports::{Ending, Reports};
+pub use ad_hoc::AdHocStyle;
+pub use json::to_json;
+pub use reports::{ReportOutcome, Reports};
 
 use crate::engine::Event;
-use crate::value::{Hidden, Surroundings};
+use crate::value::{ProcessEnvironment, SecretTexts};
 use profile::Profile;
 
 /// The forms of `--output`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum OutputFormat {
     /// Words on standard output.
     #[default]
     Human,
     /// Results of one task on standard output, without a play around them.
     AdHoc(AdHocStyle),
-    /// As [`Form::AdHoc`], by the lines of `ansible`.
+    /// As [`OutputFormat::AdHoc`], by the lines of `ansible`.
     AnsibleAdHoc(AdHocStyle),
     /// The lines of `ansible-playbook` on standard output, its warnings on standard error.
-    Ansible(ansible::Style),
+    Ansible(ansible::AnsibleStyle),
     /// One event per line; without a file on standard output.
     Json(Option<PathBuf>),
     /// Test results for a build server, in a file.
@@ -66,7 +66,7 @@ pub enum Colour {
 
 /// What words tell of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shows {
+pub struct DisplayOptions {
     /// Results that are well and changed nothing.
     pub ok: bool,
     pub skipped: bool,
@@ -76,31 +76,31 @@ pub struct Shows {
     pub context: usize,
 }
 
-impl Default for Shows {
+impl Default for DisplayOptions {
     fn default() -> Self {
-        Shows { ok: true, skipped: true, stats: true, context: 3 }
+        DisplayOptions { ok: true, skipped: true, stats: true, context: 3 }
     }
 }
 
 /// What a run's reports are.
 #[derive(Debug, Default)]
-pub struct Settings {
-    pub forms: Vec<Form>,
+pub struct ReportSettings {
+    pub forms: Vec<OutputFormat>,
     /// What goes to standard output if none of the forms does.
-    pub usual: Form,
+    pub usual: OutputFormat,
     /// See `docs/how-to/watching.md`.
     pub verbosity: u8,
     pub colour: Colour,
-    pub shows: Shows,
+    pub shows: DisplayOptions,
     /// Timings at the end.
     pub profile: bool,
     pub log: Option<log::LogFile>,
     /// Where traces are sent.
-    pub otlp: Option<otlp::Settings>,
+    pub otlp: Option<otlp::OtlpSettings>,
     /// What no report may show.
-    pub hidden: Hidden,
+    pub hidden: SecretTexts,
     /// Whether the terminal is one that can show colours and a live view.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
 }
 
 /// Turns events into words, one at a time. What a `no_log` result holds has been taken away before.
@@ -130,21 +130,21 @@ trait Report: Send {
 }
 
 /// Opens the reports of a run. The error names the file that cannot be written.
-pub fn open(settings: Settings) -> io::Result<Reports> {
+pub fn open_reports(settings: ReportSettings) -> io::Result<Reports> {
     let mut reports = Reports::new(settings.hidden, settings.profile);
     let mut forms = settings.forms;
-    if !forms.iter().any(|form| matches!(form, Form::Human | Form::Json(None))) {
+    if !forms.iter().any(|form| matches!(form, OutputFormat::Human | OutputFormat::Json(None))) {
         forms.insert(0, settings.usual);
     }
     for form in forms {
         match form {
-            Form::Human => reports.add(
+            OutputFormat::Human => reports.add_report(
                 "standard output",
                 human(settings.colour, settings.verbosity, &settings.surroundings).showing(settings.shows),
             ),
-            Form::AdHoc(style) => {
+            OutputFormat::AdHoc(style) => {
                 let out = Box::new(io::stdout());
-                reports.add(
+                reports.add_report(
                     "standard output",
                     ad_hoc::AdHoc::new(
                         out,
@@ -154,14 +154,14 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
                     ),
                 );
             }
-            Form::AnsibleAdHoc(style) => {
+            OutputFormat::AnsibleAdHoc(style) => {
                 let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
                 let (colour, verbosity) = (coloured(settings.colour, &settings.surroundings), settings.verbosity);
                 let report = ansible::Minimal::new(out, err, style, colour, verbosity, settings.shows);
-                reports.add("standard output", report);
+                reports.add_report("standard output", report);
             }
-            Form::Ansible(style) => {
-                let page = ansible::Page {
+            OutputFormat::Ansible(style) => {
+                let page = ansible::PageStyle {
                     columns: if io::stdout().is_terminal() {
                         screen::size().1.saturating_sub(1)
                     } else {
@@ -171,17 +171,21 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
                     verbosity: settings.verbosity,
                 };
                 let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
-                reports.add("standard output", ansible::Ansible::new(out, err, style, page, settings.shows));
+                reports.add_report("standard output", ansible::Ansible::new(out, err, style, page, settings.shows));
             }
-            Form::Json(None) => reports.add("standard output", json::Json::new(io::stdout())),
-            Form::Json(Some(path)) => reports.add(&path.display().to_string(), json::Json::new(create(&path)?)),
-            Form::Junit(path) => reports.add(&path.display().to_string(), junit::Junit::new(create(&path)?)),
+            OutputFormat::Json(None) => reports.add_report("standard output", json::Json::new(io::stdout())),
+            OutputFormat::Json(Some(path)) => {
+                reports.add_report(&path.display().to_string(), json::Json::new(create(&path)?))
+            }
+            OutputFormat::Junit(path) => {
+                reports.add_report(&path.display().to_string(), junit::Junit::new(create(&path)?))
+            }
         }
     }
     if let Some(log) = settings.log {
-        let style = human::Style { colour: false, width: 0, verbosity: settings.verbosity, stamped: true };
-        let name = log.path().display().to_string();
-        reports.add(&name, human::Human::new(Box::new(log), style).showing(settings.shows));
+        let style = human::HumanStyle { colour: false, width: 0, verbosity: settings.verbosity, stamped: true };
+        let name = log.log_path().display().to_string();
+        reports.add_report(&name, human::Human::new(Box::new(log), style).showing(settings.shows));
     }
     if let Some(otlp) = settings.otlp {
         reports.trace(otlp);
@@ -195,11 +199,11 @@ fn create(path: &std::path::Path) -> io::Result<std::fs::File> {
 }
 
 /// Whether standard output is a terminal that can do more than show lines.
-fn clever(around: &Surroundings) -> bool {
+fn clever(around: &ProcessEnvironment) -> bool {
     io::stdout().is_terminal() && around.variable("TERM").is_some_and(|term| term != "dumb")
 }
 
-fn coloured(colour: Colour, around: &Surroundings) -> bool {
+fn coloured(colour: Colour, around: &ProcessEnvironment) -> bool {
     match colour {
         Colour::Auto => clever(around) && around.variable("NO_COLOR").is_none(),
         Colour::Always => true,
@@ -208,12 +212,12 @@ fn coloured(colour: Colour, around: &Surroundings) -> bool {
 }
 
 /// Words on standard output: with colours and a live view as far as it is a terminal that can.
-fn human(colour: Colour, verbosity: u8, around: &Surroundings) -> human::Human {
+fn human(colour: Colour, verbosity: u8, around: &ProcessEnvironment) -> human::Human {
     let colour = coloured(colour, around);
     // Our own log goes to the same terminal and would tear the view.
     let live = clever(around) && verbosity < 3 && !around.variables.contains_key("WINDLASS_LOG");
     let width = if io::stdout().is_terminal() { screen::size().1.clamp(40, 200) } else { 80 };
-    let style = human::Style { colour, width, verbosity, stamped: false };
+    let style = human::HumanStyle { colour, width, verbosity, stamped: false };
     let out: Box<dyn Write + Send> = Box::new(io::stdout());
     match live {
         true => human::Human::live(screen::Screen::new(out, screen::size), style),

@@ -18,18 +18,18 @@ pub(super) struct Timings {
     /// Tasks that are under way, by id.
     open: HashMap<usize, SystemTime>,
     /// By name and place: a task may be run for several batches of hosts.
-    tasks: IndexMap<(String, String), Spent>,
-    roles: IndexMap<Arc<str>, Spent>,
-    hosts: IndexMap<Arc<str>, Spent>,
+    tasks: IndexMap<(String, String), TimeSpent>,
+    roles: IndexMap<Arc<str>, TimeSpent>,
+    hosts: IndexMap<Arc<str>, TimeSpent>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Spent {
+struct TimeSpent {
     time: Duration,
     times: usize,
 }
 
-impl Spent {
+impl TimeSpent {
     fn add(&mut self, time: Duration) {
         self.time += time;
         self.times += 1;
@@ -78,9 +78,9 @@ impl Timings {
     }
 
     /// The lists, with shares of `took`.
-    pub(super) fn finish(&self, took: Duration) -> Profile {
+    pub(super) fn finish_profile(&self, took: Duration) -> Profile {
         let whole = took.as_secs_f64().max(0.001);
-        let entry = |name: &str, path: Option<&String>, spent: &Spent| Entry {
+        let entry = |name: &str, path: Option<&String>, spent: &TimeSpent| Entry {
             name: name.to_string(),
             path: path.cloned(),
             time: spent.time,
@@ -109,7 +109,7 @@ impl Profile {
     }
 
     /// The lists as an object of three.
-    pub(super) fn plain(&self) -> Plain {
+    pub(super) fn profile_json(&self) -> Plain {
         let list = |entries: &[Entry]| -> Plain {
             let plain = entries.iter().map(|entry| {
                 let mut object = json!({"name": entry.name, "seconds": entry.time.as_secs_f64(),
@@ -150,17 +150,17 @@ mod tests {
     fn profile(events: Vec<crate::engine::TimedEvent>, took: u64) -> Profile {
         let mut timings = Timings::default();
         events.iter().for_each(|told| timings.event(told.at, &told.event));
-        timings.finish(Duration::from_secs(took))
+        timings.finish_profile(Duration::from_secs(took))
     }
 
     #[test]
     fn tasks_and_roles_take_from_their_start_to_their_end_and_hosts_what_their_tasks_took() {
-        let profile = profile(example_run::run(), 10);
+        let profile = profile(example_run::example_events(), 10);
         let told = profile.sections();
         assert_eq!(told[0], ("TIME BY TASK", vec!["     5.00 s  50.0%  etcd : Start it".to_string()]));
         assert_eq!(told[1], ("TIME BY ROLE", vec!["     5.00 s  50.0%  etcd".to_string()]));
         assert_eq!(told[2].1, ["     1.00 s  10.0%  h1", "     1.00 s  10.0%  h2"]);
-        let plain = profile.plain();
+        let plain = profile.profile_json();
         assert_eq!(plain["tasks"][0]["path"], "site.yml:4:7");
         assert_eq!((&plain["tasks"][0]["share"], &plain["hosts"][1]["name"]), (&json!(0.5), &json!("h2")));
     }
@@ -170,7 +170,7 @@ mod tests {
         let mut events = Vec::new();
         for id in 0..23usize {
             let task = Arc::new(example_run::task(id, &format!("task {id}")));
-            let at = example_run::start() + Duration::from_secs(id as u64 * 100);
+            let at = example_run::example_start() + Duration::from_secs(id as u64 * 100);
             let told = |at, event| crate::engine::TimedEvent { at, event };
             events.push(told(at, Event::TaskStart(task.clone())));
             events.push(told(at + Duration::from_secs(id as u64), Event::TaskEnd(task)));

@@ -24,7 +24,7 @@ pub(super) fn is_possible() -> bool {
 }
 
 /// Puts the question and answers it. None: nobody waits for it any more.
-pub(super) fn put(question: &Question) -> std::io::Result<Option<Answer>> {
+pub(super) fn ask_question(question: &Question) -> std::io::Result<Option<Answer>> {
     let terminal = Terminal::open()?;
     let end = if question.limit.is_some() { "\n" } else { " " };
     say(&format!("{}{end}", harmless(&question.words)))?;

@@ -10,7 +10,7 @@ use super::{Report, otlp, question};
 use crate::engine::masking;
 use crate::engine::{Event, TimedEvent};
 use crate::modules::question::Question;
-use crate::value::Hidden;
+use crate::value::SecretTexts;
 
 /// How often what shows time is drawn anew.
 const TICK: Duration = Duration::from_millis(200);
@@ -20,13 +20,13 @@ const BURST: usize = 256;
 
 /// The reports of one run.
 pub struct Reports {
-    sinks: Vec<Sink>,
-    hidden: Hidden,
+    sinks: Vec<ReportSink>,
+    hidden: SecretTexts,
     timings: Option<Timings>,
     exporter: Option<otlp::Exporter>,
 }
 
-struct Sink {
+struct ReportSink {
     /// Where it goes, for messages.
     name: String,
     report: Box<dyn Report>,
@@ -44,7 +44,7 @@ enum State {
 
 /// How the telling went.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ending {
+pub struct ReportOutcome {
     /// What was not written wholly: the program must not exit as if it had been.
     pub failures: Vec<String>,
     /// What a person should know and the exit code need not tell.
@@ -52,17 +52,17 @@ pub struct Ending {
 }
 
 impl Reports {
-    pub(super) fn new(hidden: Hidden, profile: bool) -> Self {
+    pub(super) fn new(hidden: SecretTexts, profile: bool) -> Self {
         Reports { sinks: Vec::new(), hidden, timings: profile.then(Timings::default), exporter: None }
     }
 
-    pub(super) fn add(&mut self, name: &str, report: impl Report + 'static) {
-        self.sinks.push(Sink { name: name.to_string(), report: Box::new(report), state: State::Well });
+    pub(super) fn add_report(&mut self, name: &str, report: impl Report + 'static) {
+        self.sinks.push(ReportSink { name: name.to_string(), report: Box::new(report), state: State::Well });
     }
 
-    pub(super) fn trace(&mut self, settings: otlp::Settings) {
-        let (traces, exporter) = otlp::open(settings);
-        self.add("traces", traces);
+    pub(super) fn trace(&mut self, settings: otlp::OtlpSettings) {
+        let (traces, exporter) = otlp::open_traces(settings);
+        self.add_report("traces", traces);
         self.exporter = Some(exporter);
     }
 
@@ -71,13 +71,13 @@ impl Reports {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub async fn tell(self, events: UnboundedReceiver<TimedEvent>) -> Ending {
+    pub async fn follow_events(self, events: UnboundedReceiver<TimedEvent>) -> ReportOutcome {
         let runtime = tokio::runtime::Handle::current();
         let told = tokio::task::spawn_blocking(move || runtime.block_on(self.follow(events))).await;
         told.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
-    async fn follow(mut self, mut events: UnboundedReceiver<TimedEvent>) -> Ending {
+    async fn follow(mut self, mut events: UnboundedReceiver<TimedEvent>) -> ReportOutcome {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let mut burst = Vec::with_capacity(BURST);
@@ -104,7 +104,7 @@ impl Reports {
         if let Some(timings) = &mut self.timings {
             timings.event(at, &event);
             if let Event::Recap(recap) = &event {
-                let profile = timings.finish(recap.took);
+                let profile = timings.finish_profile(recap.took);
                 self.each(|report| report.profile(at, &profile));
             }
         }
@@ -118,7 +118,7 @@ impl Reports {
     fn ask(&mut self, at: SystemTime, question: &Question) {
         self.each(|report| report.settle());
         if question::is_possible() {
-            match question::put(question) {
+            match question::ask_question(question) {
                 Ok(Some(answer)) => return question.answer(answer),
                 Ok(None) => return,
                 Err(error) => tracing::debug!(%error, "cannot ask on the terminal"),
@@ -152,18 +152,18 @@ impl Reports {
         }
     }
 
-    async fn ending(self) -> Ending {
-        let failed = |sink: Sink| match sink.state {
+    async fn ending(self) -> ReportOutcome {
+        let failed = |sink: ReportSink| match sink.state {
             State::Failed(words) => Some(words),
             State::Well | State::Closed => None,
         };
         // The reports go first: the exporter ends when nobody can give it spans any more.
         let failures = self.sinks.into_iter().filter_map(failed).collect();
         let warnings = match self.exporter {
-            Some(exporter) => exporter.finish().await,
+            Some(exporter) => exporter.flush().await,
             None => Vec::new(),
         };
-        Ending { failures, warnings }
+        ReportOutcome { failures, warnings }
     }
 }
 
@@ -187,7 +187,7 @@ impl Report for Box<dyn Report> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example_run::{self, Sheet};
+    use super::super::example_run::{self, CapturedOutput};
     use super::super::{human, json};
     use super::*;
 
@@ -203,33 +203,38 @@ mod tests {
         }
     }
 
-    async fn told(mut reports: Reports, sheet: Option<&Sheet>) -> Ending {
+    async fn told(mut reports: Reports, sheet: Option<&CapturedOutput>) -> ReportOutcome {
         if let Some(sheet) = sheet {
-            let style = human::Style { colour: false, width: 40, verbosity: 0, stamped: false };
-            reports.add("standard output", human::Human::new(Box::new(sheet.clone()), style));
+            let style = human::HumanStyle { colour: false, width: 40, verbosity: 0, stamped: false };
+            reports.add_report("standard output", human::Human::new(Box::new(sheet.clone()), style));
         }
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-        example_run::run().into_iter().for_each(|told| sender.send(told).unwrap());
+        example_run::example_events().into_iter().for_each(|told| sender.send(told).unwrap());
         drop(sender);
-        reports.tell(receiver).await
+        reports.follow_events(receiver).await
     }
 
     #[tokio::test]
     async fn a_full_disk_is_told_by_the_other_reports_and_at_the_end() {
-        let mut reports = Reports::new(Hidden::default(), false);
-        reports.add("events.json", json::Json::new(Full(io::ErrorKind::StorageFull)));
-        let sheet = Sheet::default();
+        let mut reports = Reports::new(SecretTexts::default(), false);
+        reports.add_report("events.json", json::Json::new(Full(io::ErrorKind::StorageFull)));
+        let sheet = CapturedOutput::default();
         let ending = told(reports, Some(&sheet)).await;
         assert_eq!(ending.failures.len(), 1);
         assert!(ending.failures[0].starts_with("cannot write to events.json: "), "{ending:?}");
-        assert_eq!(sheet.text().matches("warning: cannot write to events.json").count(), 1, "{}", sheet.text());
-        assert!(sheet.text().contains("PLAY RECAP"), "{}", sheet.text());
+        assert_eq!(
+            sheet.captured_text().matches("warning: cannot write to events.json").count(),
+            1,
+            "{}",
+            sheet.captured_text()
+        );
+        assert!(sheet.captured_text().contains("PLAY RECAP"), "{}", sheet.captured_text());
     }
 
     #[tokio::test]
     async fn a_reader_that_went_away_is_no_failure() {
-        let mut reports = Reports::new(Hidden::default(), false);
-        reports.add("standard output", json::Json::new(Full(io::ErrorKind::BrokenPipe)));
-        assert_eq!(told(reports, None).await, Ending::default());
+        let mut reports = Reports::new(SecretTexts::default(), false);
+        reports.add_report("standard output", json::Json::new(Full(io::ErrorKind::BrokenPipe)));
+        assert_eq!(told(reports, None).await, ReportOutcome::default());
     }
 }

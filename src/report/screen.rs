@@ -65,7 +65,7 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example_run::Sheet;
+    use super::super::example_run::CapturedOutput;
     use super::*;
 
     fn lines(lines: &[&str]) -> Vec<String> {
@@ -74,39 +74,39 @@ mod tests {
 
     #[test]
     fn finished_lines_go_above_and_the_frame_is_drawn_anew_below() {
-        let sheet = Sheet::default();
+        let sheet = CapturedOutput::default();
         let mut screen = Screen::new(Box::new(sheet.clone()), || (24, 80));
         screen.draw("", &lines(&["one", "two"])).unwrap();
         screen.draw("ok: [h1]\n", &lines(&["one"])).unwrap();
         screen.draw("", &[]).unwrap();
         let expected = "one\ntwo\n\r\x1b[2A\x1b[Jok: [h1]\none\n\r\x1b[1A\x1b[J";
-        assert_eq!(sheet.text(), expected);
+        assert_eq!(sheet.captured_text(), expected);
     }
 
     #[test]
     fn what_does_not_change_is_not_written() {
-        let sheet = Sheet::default();
+        let sheet = CapturedOutput::default();
         let mut screen = Screen::new(Box::new(sheet.clone()), || (24, 80));
         screen.draw("", &lines(&["same"])).unwrap();
         screen.draw("", &lines(&["same"])).unwrap();
-        assert_eq!(sheet.text(), "same\n");
+        assert_eq!(sheet.captured_text(), "same\n");
     }
 
     #[test]
     fn the_frame_fits_into_a_small_terminal() {
-        let sheet = Sheet::default();
+        let sheet = CapturedOutput::default();
         let mut screen = Screen::new(Box::new(sheet.clone()), || (3, 6));
         screen.draw("", &lines(&["123456789", "ab", "never", "seen"])).unwrap();
-        assert_eq!(sheet.text(), "1234…\nab\n");
+        assert_eq!(sheet.captured_text(), "1234…\nab\n");
     }
 
     #[test]
     fn a_terminal_that_became_narrower_is_cleared_of_the_broken_lines() {
-        let sheet = Sheet::default();
+        let sheet = CapturedOutput::default();
         let mut screen = Screen::new(Box::new(sheet.clone()), || (24, 40));
         screen.draw("", &lines(&["a line of thirty columns, or so"])).unwrap();
         screen.size = || (24, 10);
         screen.draw("", &lines(&["short"])).unwrap();
-        assert!(sheet.text().ends_with("\r\x1b[4A\x1b[Jshort\n"), "{:?}", sheet.text());
+        assert!(sheet.captured_text().ends_with("\r\x1b[4A\x1b[Jshort\n"), "{:?}", sheet.captured_text());
     }
 }

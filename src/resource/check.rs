@@ -7,41 +7,41 @@ use fancy_regex::Regex;
 use kube::core::cel::{CompiledSchema, Validator};
 use serde_json::{Map, Value as Json};
 
-use super::place::place;
+use super::place::field_origin;
 use super::schema::ONE_LINE;
 use crate::value::nearest::nearest;
-use crate::value::origin::{Complaint, Origin, Source};
+use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::yaml::{Node, NodeKind};
 
 /// Checks the field `name` of a mapping; gives its value with defaults filled in. Complaints go to `complaints`.
-pub(super) fn fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Complaint>) -> Json {
+pub(super) fn check_fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Diagnostic>) -> Json {
     match parent.get(name) {
         Some(node) => Walk { complaints }.value(schema, node, name),
         None => {
-            complaints.push(Complaint::new(format!("the document has no {name}"), Some(&parent.origin)));
+            complaints.push(Diagnostic::new(format!("the document has no {name}"), Some(&parent.origin)));
             Json::Null
         }
     }
 }
 
 /// The CEL rules that a document (whose fields are right) breaks, in the rules' own words.
-pub(super) fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec<Complaint> {
+pub(super) fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec<Diagnostic> {
     let Err(broken) = Validator::new().validate_compiled(rules, document, None) else { return Vec::new() };
     let complaint = |path: &str, message: &str| {
         // A rule of the whole document: of its name, as no other field of its top is the rules' affair.
         let path = if path.is_empty() { "metadata.name" } else { path };
-        let origin = place(node, path);
+        let origin = field_origin(node, path);
         let origin = if path.ends_with(".vault") { without_text(&origin) } else { origin };
-        Complaint::new(format!("{path}: {message}"), Some(&origin))
+        Diagnostic::new(format!("{path}: {message}"), Some(&origin))
     };
     broken.into_vec().iter().map(|error| complaint(&error.field_path, &error.message)).collect()
 }
 
 /// A key that nobody knows.
-pub(super) fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a str>) -> Complaint {
+pub(super) fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let known: Vec<&str> = known.into_iter().collect();
     let within = if path.is_empty() { "a document".to_owned() } else { path.to_owned() };
-    let complaint = Complaint::new(format!("unknown field {} in {within}", named(key)), Some(&key.origin));
+    let complaint = Diagnostic::new(format!("unknown field {} in {within}", named(key)), Some(&key.origin));
     match key.as_str().and_then(|key| nearest(key, known.iter().copied())) {
         Some(near) => complaint.hint(format!("did you mean {near:?}?")),
         None => complaint.hint(format!("the fields are {}", known.join(", "))),
@@ -59,12 +59,12 @@ fn named(key: &Node) -> String {
 }
 
 struct Walk<'a> {
-    complaints: &'a mut Vec<Complaint>,
+    complaints: &'a mut Vec<Diagnostic>,
 }
 
 impl Walk<'_> {
-    fn refuse(&mut self, path: &str, message: &str, node: &Node) -> &mut Complaint {
-        self.complaints.push(Complaint::new(format!("{path} {message}"), Some(&node.origin)));
+    fn refuse(&mut self, path: &str, message: &str, node: &Node) -> &mut Diagnostic {
+        self.complaints.push(Diagnostic::new(format!("{path} {message}"), Some(&node.origin)));
         self.complaints.last_mut().expect("one was put there just now")
     }
 
@@ -100,7 +100,7 @@ impl Walk<'_> {
         let message = format!("{path} must be a reference to a secret, not the secret itself");
         let hint = "say where the secret is: {file: PATH}, {env: NAME}, {vault: TEXT}, {command: [PROGRAM]} or \
             {secret: {name, key}}";
-        self.complaints.push(Complaint::new(message, Some(&without_text(&node.origin))).hint(hint));
+        self.complaints.push(Diagnostic::new(message, Some(&without_text(&node.origin))).hint(hint));
         Json::Null
     }
 

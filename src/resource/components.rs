@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::table::{Entry, Runs, TABLE, fields};
+use super::table::{ComponentEntry, RunsOn, TABLE, component_fields};
 use crate::value::unit_file;
 
 /// The components that a document names, by field. The table of components says which fields there are.
@@ -19,7 +19,7 @@ pub struct Components(BTreeMap<String, Component>);
 
 impl Components {
     /// What the document says of a component.
-    pub fn get(&self, entry: &Entry) -> Option<&Component> {
+    pub fn get(&self, entry: &ComponentEntry) -> Option<&Component> {
         self.0.get(&entry.field)
     }
 }
@@ -40,9 +40,9 @@ impl JsonSchema for Components {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let of_one = |entry: &Entry| {
+        let of_one = |entry: &ComponentEntry| {
             let mut schema = generator.subschema_for::<Component>();
-            let each = if entry.runs == Runs::ForEachMember { ", one for each member" } else { "" };
+            let each = if entry.runs == RunsOn::ForEachMember { ", one for each member" } else { "" };
             let optional = if entry.optional { "; optional" } else { "" };
             schema.insert("description".to_owned(), format!("{}{each}{optional}.", entry.program).into());
             (entry.field.clone(), schema.to_value())
@@ -59,9 +59,9 @@ impl JsonSchema for Components {
 
 /// What a document may not say of components.
 fn rules() -> Vec<Rule> {
-    let required = fields(|entry| !entry.optional);
-    let optional = fields(|entry| entry.optional);
-    let called = fields(|entry| entry.runs == Runs::WithTheApiServer);
+    let required = component_fields(|entry| !entry.optional);
+    let optional = component_fields(|entry| entry.optional);
+    let called = component_fields(|entry| entry.runs == RunsOn::WithTheApiServer);
     let off = required.iter().map(|it| format!("has(self.{it}) && has(self.{it}.enabled) && !self.{it}.enabled"));
     let placed = called.iter().map(|it| format!("has(self.{it}) && has(self.{it}.hosts)"));
     let mut rules = vec![
@@ -73,7 +73,7 @@ fn rules() -> Vec<Rule> {
             listed(&called)
         ))),
     ];
-    rules.extend(fields(|entry| entry.runs == Runs::ForEachMember).into_iter().map(|it| {
+    rules.extend(component_fields(|entry| entry.runs == RunsOn::ForEachMember).into_iter().map(|it| {
         Rule::new(format!("!has(self.{it}) || !has(self.{it}.hosts)")).message(Message::Message(format!(
             "{it} cannot have hosts of its own: estimators run on every host with a scheduler or a descheduler"
         )))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::members::yes;
 use super::{Components, ControlPlane, Deployment, Etcd, FileReference, Member, Reference, place};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// A Karmada control plane on bare hosts, and the clusters that are its members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
@@ -445,17 +445,17 @@ pub(super) fn among(component: &str) -> Rule {
 }
 
 /// What is allowed and seldom meant.
-pub(super) fn warnings(deployment: &Deployment) -> Vec<Complaint> {
-    let place = |path: &str| place::place(&deployment.node, path);
+pub(super) fn warnings(deployment: &Deployment) -> Vec<Diagnostic> {
+    let place = |path: &str| place::field_origin(&deployment.node, path);
     let mut found = Vec::new();
     if deployment.spec.etcd.managed.as_ref().is_some_and(|etcd| etcd.hosts.len() == 1) {
         let message = "etcd has one member: if its host is lost, all data is lost";
-        found.push(Complaint::new(message, Some(&place("spec.etcd.managed.hosts"))));
+        found.push(Diagnostic::new(message, Some(&place("spec.etcd.managed.hosts"))));
     }
     let control_plane = &deployment.spec.control_plane;
     if control_plane.hosts.len() > 1 && control_plane.endpoint.is_none() && control_plane.load_balancer.is_none() {
         let message = "the control plane has several hosts and no endpoint: clients use only the first host";
-        found.push(Complaint::new(message, Some(&place("spec.controlPlane"))));
+        found.push(Diagnostic::new(message, Some(&place("spec.controlPlane"))));
     }
     found
 }

@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 use super::schema::KINDS;
-use super::{API_VERSION, Allowed, GROUP, Named, Resource, Trust, check, foreign, trust};
+use super::{API_VERSION, ForeignResourceLimits, GROUP, NamedResource, Resource, Trust, check, foreign, trust};
 use crate::value::nearest::nearest;
-use crate::value::origin::{Complaint, Source};
+use crate::value::origin::{Diagnostic, Source};
 use crate::value::yaml::{self, Node, NodeKind};
 
 /// What may stand at the top of a document.
@@ -29,8 +29,8 @@ pub fn is_resource(node: &Node) -> bool {
 pub fn of_source(
     source: &Arc<Source>,
     trust: Trust,
-    allowed: &Allowed,
-) -> Result<(Vec<Resource>, Vec<Complaint>), Vec<Complaint>> {
+    allowed: &ForeignResourceLimits,
+) -> Result<(Vec<Resource>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut warnings = Vec::new();
     let nodes = yaml::parse_with(source, &mut warnings).map_err(|complaint| vec![complaint])?;
     warnings = warnings.into_iter().map(yaml::warning).collect();
@@ -38,7 +38,7 @@ pub fn of_source(
     for node in nodes.into_iter().filter(|node| !matches!(node.kind, NodeKind::Null)) {
         if !is_resource(&node) {
             let message = format!("skipped a document whose apiVersion is not {API_VERSION}");
-            warnings.push(Complaint::new(message, Some(&node.origin)));
+            warnings.push(Diagnostic::new(message, Some(&node.origin)));
             continue;
         }
         match of_node(node, &source.path, trust, allowed) {
@@ -50,7 +50,12 @@ pub fn of_source(
 }
 
 /// One document: its kind, then its fields, then the rules over several of them, then what a foreign one may not say.
-fn of_node(node: Node, path: &Path, source: Trust, allowed: &Allowed) -> Result<Resource, Vec<Complaint>> {
+fn of_node(
+    node: Node,
+    path: &Path,
+    source: Trust,
+    allowed: &ForeignResourceLimits,
+) -> Result<Resource, Vec<Diagnostic>> {
     let kind = kind(&node).map_err(|complaint| vec![complaint])?;
     let mut complaints = Vec::new();
     if let NodeKind::Map(pairs) = &node.kind {
@@ -58,7 +63,7 @@ fn of_node(node: Node, path: &Path, source: Trust, allowed: &Allowed) -> Result<
         complaints.extend(pairs.iter().filter(strange).map(|(key, _)| check::unknown(key, "", TOP)));
     }
     let metadata = Metadata::of(&node, &mut complaints);
-    let spec = check::fields(&KINDS[kind].schema["properties"]["spec"], &node, "spec", &mut complaints);
+    let spec = check::check_fields(&KINDS[kind].schema["properties"]["spec"], &node, "spec", &mut complaints);
     let Some(metadata) = metadata.filter(|_| complaints.is_empty()) else { return Err(complaints) };
     let whole = serde_json::json!({"apiVersion": API_VERSION, "kind": KINDS[kind].name, "metadata": metadata.json, "spec": spec});
     let mut complaints = check::rules(&KINDS[kind].rules, &whole, &node);
@@ -73,7 +78,7 @@ fn of_node(node: Node, path: &Path, source: Trust, allowed: &Allowed) -> Result<
     if !complaints.is_empty() {
         return Err(complaints);
     }
-    let read = Read { metadata, spec, trust, digest, node: Arc::new(node) };
+    let read = ValidDocument { metadata, spec, trust, digest, node: Arc::new(node) };
     match &*KINDS[kind].name {
         "KarmadaDeployment" => read.named(path, allowed).map(Resource::KarmadaDeployment),
         "EtcdBackup" => read.named(path, allowed).map(Resource::EtcdBackup),
@@ -82,7 +87,7 @@ fn of_node(node: Node, path: &Path, source: Trust, allowed: &Allowed) -> Result<
 }
 
 /// A person who exported a document, and means it to be their own, can make it so.
-fn with_way_out(complaint: Complaint) -> Complaint {
+fn with_way_out(complaint: Diagnostic) -> Diagnostic {
     let hint = complaint.hint.clone().unwrap_or_default();
     complaint.hint(format!(
         "{hint}; this file was exported from an API; to use it as your own, review it and remove uid, resourceVersion \
@@ -91,22 +96,21 @@ fn with_way_out(complaint: Complaint) -> Complaint {
 }
 
 /// Which of our kinds a document is, as an index of [`KINDS`].
-fn kind(node: &Node) -> Result<usize, Complaint> {
+fn kind(node: &Node) -> Result<usize, Diagnostic> {
     let version = node.get("apiVersion").expect("a document of our group has one");
     if version.as_str() != Some(API_VERSION) {
         let message = format!("apiVersion must be {API_VERSION}, this is {}", version.what());
-        return Err(Complaint::new(message, Some(&version.origin)));
+        return Err(Diagnostic::new(message, Some(&version.origin)));
     }
     let names = || KINDS.iter().map(|kind| kind.name.as_str());
     let all = || names().collect::<Vec<_>>().join(", ");
     let Some(kind) = node.get("kind") else {
-        return Err(
-            Complaint::new("the document has no kind", Some(&node.origin)).hint(format!("it must be one of {}", all()))
-        );
+        return Err(Diagnostic::new("the document has no kind", Some(&node.origin))
+            .hint(format!("it must be one of {}", all())));
     };
     let found = kind.as_str().and_then(|kind| names().position(|name| name == kind));
     found.ok_or_else(|| {
-        let complaint = Complaint::new(format!("unknown kind {} in {API_VERSION}", kind.what()), Some(&kind.origin));
+        let complaint = Diagnostic::new(format!("unknown kind {} in {API_VERSION}", kind.what()), Some(&kind.origin));
         match kind.as_str().and_then(|kind| nearest(kind, names())) {
             Some(near) => complaint.hint(format!("did you mean {near:?}?")),
             None => complaint.hint(format!("the fields are {}", all())),
@@ -124,10 +128,10 @@ struct Metadata {
 
 impl Metadata {
     /// None: something is wrong, and was said.
-    fn of(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Metadata> {
+    fn of(node: &Node, complaints: &mut Vec<Diagnostic>) -> Option<Metadata> {
         let Some(metadata) = node.get("metadata") else {
             complaints.push(
-                Complaint::new("the document has no metadata", Some(&node.origin)).hint("it needs metadata.name"),
+                Diagnostic::new("the document has no metadata", Some(&node.origin)).hint("it needs metadata.name"),
             );
             return None;
         };
@@ -140,14 +144,14 @@ impl Metadata {
                         "metadata.{key} must be a name of lowercase letters, digits, dashes and dots, this is {}",
                         node.what()
                     );
-                    complaints.push(Complaint::new(message, Some(&node.origin)));
+                    complaints.push(Diagnostic::new(message, Some(&node.origin)));
                 }
                 text
             }
         };
         let (name, namespace, uid) = (text("name"), text("namespace"), text("uid"));
         if metadata.get("name").is_none() {
-            complaints.push(Complaint::new("metadata has no name", Some(&metadata.origin)));
+            complaints.push(Diagnostic::new("metadata has no name", Some(&metadata.origin)));
         }
         let name = name?;
         let given = [("name", Some(&name)), ("namespace", namespace.as_ref()), ("uid", uid.as_ref())];
@@ -170,7 +174,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A document that passed every check.
-struct Read {
+struct ValidDocument {
     metadata: Metadata,
     spec: Json,
     trust: Trust,
@@ -178,14 +182,18 @@ struct Read {
     node: Arc<Node>,
 }
 
-impl Read {
-    fn named<Spec: DeserializeOwned>(self, path: &Path, allowed: &Allowed) -> Result<Named<Spec>, Vec<Complaint>> {
-        let Read { metadata, spec, trust, digest, node } = self;
+impl ValidDocument {
+    fn named<Spec: DeserializeOwned>(
+        self,
+        path: &Path,
+        allowed: &ForeignResourceLimits,
+    ) -> Result<NamedResource<Spec>, Vec<Diagnostic>> {
+        let ValidDocument { metadata, spec, trust, digest, node } = self;
         // The schema is made from the types, so what it lets through they take.
         let spec = serde_json::from_value(spec)
-            .map_err(|error| vec![Complaint::new(format!("cannot read the document: {error}"), Some(&node.origin))])?;
+            .map_err(|error| vec![Diagnostic::new(format!("cannot read the document: {error}"), Some(&node.origin))])?;
         let Metadata { name, namespace, uid, .. } = metadata;
-        Ok(Named {
+        Ok(NamedResource {
             name,
             namespace,
             uid,

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::place::place;
-use super::trust::Allowed;
-use crate::value::origin::Complaint;
+use super::place::field_origin;
+use super::trust::ForeignResourceLimits;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::Node;
 
 /// How a field of a foreign document is treated, with all that is below it.
@@ -140,7 +140,7 @@ const BACKUP: &[(&str, Rule)] = &[
 const RESTORE: &[(&str, Rule)] = &[("deployment", Plain), ("backup", Plain), ("snapshot", Refused)];
 
 /// The fields of a kind.
-pub(super) fn fields(kind: &str) -> &'static [(&'static str, Rule)] {
+pub(super) fn foreign_fields(kind: &str) -> &'static [(&'static str, Rule)] {
     match kind {
         "KarmadaDeployment" => DEPLOYMENT,
         "EtcdBackup" => BACKUP,
@@ -169,9 +169,10 @@ pub(super) fn admit(
     spec: &mut Json,
     document: &Node,
     namespace: Option<&str>,
-    allowed: &Allowed,
-) -> Vec<Complaint> {
-    let mut admission = Admission { fields: fields(kind), document, namespace, allowed, complaints: Vec::new() };
+    allowed: &ForeignResourceLimits,
+) -> Vec<Diagnostic> {
+    let mut admission =
+        Admission { fields: foreign_fields(kind), document, namespace, allowed, complaints: Vec::new() };
     admission.walk(spec, "", "spec");
     admission.hosts(spec);
     admission.complaints
@@ -181,13 +182,13 @@ struct Admission<'a> {
     fields: &'static [(&'static str, Rule)],
     document: &'a Node,
     namespace: Option<&'a str>,
-    allowed: &'a Allowed,
-    complaints: Vec<Complaint>,
+    allowed: &'a ForeignResourceLimits,
+    complaints: Vec<Diagnostic>,
 }
 
 impl Admission<'_> {
     fn complain(&mut self, at: &str, message: String, hint: impl Into<String>) {
-        let complaint = Complaint::new(format!("{at}{message}"), Some(&place(self.document, at)));
+        let complaint = Diagnostic::new(format!("{at}{message}"), Some(&field_origin(self.document, at)));
         self.complaints.push(complaint.hint(hint.into()));
     }
 

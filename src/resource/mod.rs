@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 use kube::core::Rule;
 
-use crate::value::Surroundings;
-use crate::value::origin::{Complaint, Source};
+use crate::value::ProcessEnvironment;
+use crate::value::origin::{Diagnostic, Source};
 use crate::value::yaml::Node;
 
 pub use components::{Component, Components};
@@ -40,8 +40,8 @@ pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint,
 pub use reference::{FileReference, Reference, SecretKey};
 pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
-pub use table::{Entry, Runs, TABLE};
-pub use trust::{Allowed, Trust};
+pub use table::{ComponentEntry, RunsOn, TABLE};
+pub use trust::{ForeignResourceLimits, Trust};
 
 /// The group of all kinds.
 pub const GROUP: &str = "windlass.dev";
@@ -54,16 +54,16 @@ pub const API_VERSION: &str = "windlass.dev/v1alpha1";
 #[expect(clippy::large_enum_variant, reason = "few are read, and each is taken apart at once")]
 pub enum Resource {
     KarmadaDeployment(Deployment),
-    EtcdBackup(Named<EtcdBackupSpec>),
-    EtcdRestore(Named<EtcdRestoreSpec>),
+    EtcdBackup(NamedResource<EtcdBackupSpec>),
+    EtcdRestore(NamedResource<EtcdRestoreSpec>),
 }
 
 /// A `KarmadaDeployment`.
-pub type Deployment = Named<KarmadaDeploymentSpec>;
+pub type Deployment = NamedResource<KarmadaDeploymentSpec>;
 
 /// A resource: whose it is, where it came from, and what it asks for.
 #[derive(Debug, Clone)]
-pub struct Named<Spec> {
+pub struct NamedResource<Spec> {
     pub name: String,
     pub namespace: Option<String>,
     /// As the API server gave it; None for a document of a file.
@@ -75,7 +75,7 @@ pub struct Named<Spec> {
     /// SHA-256 over the spec with its defaults, in hex: two documents with the same ask for the same.
     pub digest: String,
     pub spec: Spec,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ProcessEnvironment>,
     /// The document, for messages about it.
     pub node: Arc<Node>,
 }
@@ -84,15 +84,15 @@ pub struct Named<Spec> {
 ///
 /// # Errors
 /// All that is wrong with it, each with its place.
-pub fn load(path: &Path, allowed: &Allowed) -> Result<Vec<Resource>, Vec<Complaint>> {
-    let text = crate::value::read::text(path)
-        .map_err(|error| vec![Complaint::new(format!("cannot read {}: {error}", path.display()), None)])?;
+pub fn load_resources(path: &Path, allowed: &ForeignResourceLimits) -> Result<Vec<Resource>, Vec<Diagnostic>> {
+    let text = crate::value::read::read_text(path)
+        .map_err(|error| vec![Diagnostic::new(format!("cannot read {}: {error}", path.display()), None)])?;
     let (resources, warnings) = of_source(&Arc::new(Source::new(path, text)), Trust::Own, allowed)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(resources)
 }
 
-impl<Spec> Named<Spec> {
+impl<Spec> NamedResource<Spec> {
     /// Where its relative paths begin: at its file, or at the working directory for one of an API server.
     pub fn directory(&self) -> PathBuf {
         match self.path.parent().filter(|_| self.path.is_file()) {
@@ -116,8 +116,8 @@ impl<Spec> Named<Spec> {
     }
 
     /// A path that stands in it: absolute, below the home directory, or else from its own.
-    pub fn place(&self, given: &str) -> PathBuf {
-        self.places().path(given)
+    pub fn resolve_beside(&self, given: &str) -> PathBuf {
+        self.places().resolve_given(given)
     }
 }
 
@@ -138,19 +138,19 @@ fn subject_names() -> Rule {
 #[derive(Debug, Clone)]
 pub struct Places {
     pub directory: PathBuf,
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
 }
 
 impl Places {
     /// A path: absolute, below the home directory, or else from the document's own directory.
-    pub fn path(&self, given: &str) -> PathBuf {
-        self.directory.join(self.surroundings.expand(given))
+    pub fn resolve_given(&self, given: &str) -> PathBuf {
+        self.directory.join(self.surroundings.expand_home(given))
     }
 }
 
 impl Deployment {
     /// What a person should know but need not mend, each with its place.
-    pub fn warnings(&self) -> Vec<Complaint> {
+    pub fn warnings(&self) -> Vec<Diagnostic> {
         deployment::warnings(self)
     }
 }

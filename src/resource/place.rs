@@ -4,7 +4,7 @@ use crate::value::Origin;
 use crate::value::yaml::{Node, NodeKind};
 
 /// Where a field of a document is written, or else the nearest that is there above it: `spec.hosts[1].address`.
-pub(super) fn place(document: &Node, path: &str) -> Origin {
+pub(super) fn field_origin(document: &Node, path: &str) -> Origin {
     let mut node = document;
     for step in path.split(['.', '[']).map(|step| step.trim_end_matches(']')).filter(|step| !step.is_empty()) {
         let next = match &node.kind {

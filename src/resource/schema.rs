@@ -8,7 +8,7 @@ use kube::core::cel::{CompiledSchema, compile_schema};
 use serde_json::Value as Json;
 
 use super::deployment::among;
-use super::table::{Runs, fields};
+use super::table::{RunsOn, component_fields};
 use super::{EtcdBackup, EtcdRestore, KarmadaDeployment};
 
 /// The definitions of all kinds, as an API server takes them.
@@ -41,7 +41,7 @@ fn placed(spec: &mut Json) {
     let rules = spec["x-kubernetes-validations"].as_array_mut().expect("the spec has rules");
     let of_hosts = |rule: &Json| rule["fieldPath"].as_str().is_some_and(|path| path.ends_with(".hosts"));
     let place = rules.iter().take_while(|rule| of_hosts(rule)).count();
-    let of_components = fields(|entry| entry.runs == Runs::OnItsGroup)
+    let of_components = component_fields(|entry| entry.runs == RunsOn::OnItsGroup)
         .into_iter()
         .map(|field| serde_json::to_value(among(field)).expect("a rule is JSON"));
     rules.splice(place..place, of_components);
@@ -90,7 +90,7 @@ fn bounded(schema: &mut Json) {
 }
 
 /// A kind and its schema.
-pub(super) struct Kind {
+pub(super) struct ResourceKind {
     pub name: String,
     /// The structural schema of a whole document.
     pub schema: Json,
@@ -99,12 +99,12 @@ pub(super) struct Kind {
 }
 
 /// All kinds, made from the definitions once.
-pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static KINDS: LazyLock<Vec<ResourceKind>> = LazyLock::new(|| {
     let kind = |definition: CustomResourceDefinition| {
         let version = definition.spec.versions.into_iter().next().expect("a definition has a version");
         let schema = version.schema.and_then(|schema| schema.open_api_v3_schema).expect("a version has a schema");
         let schema = serde_json::to_value(schema).expect("a schema is JSON");
-        Kind { name: definition.spec.names.kind, rules: compile_schema(&schema), schema }
+        ResourceKind { name: definition.spec.names.kind, rules: compile_schema(&schema), schema }
     };
     definitions().into_iter().map(kind).collect()
 });

@@ -10,7 +10,7 @@ const TEXT: &str = include_str!("../../roles/karmada_component_table/vars/main.y
 
 /// What this program needs of a component's entry; its README explains all fields.
 #[derive(Debug, Deserialize)]
-pub struct Entry {
+pub struct ComponentEntry {
     pub name: String,
     /// The role that installs it: the prefix of its variables and the name of its inventory group.
     pub role: String,
@@ -20,10 +20,10 @@ pub struct Entry {
     /// It runs only if somebody asks for it.
     #[serde(default)]
     pub optional: bool,
-    pub runs: Runs,
+    pub runs: RunsOn,
 }
 
-impl Entry {
+impl ComponentEntry {
     /// kube-apiserver: others run on its hosts.
     pub fn is_api_server(&self) -> bool {
         self.name == "apiserver"
@@ -33,7 +33,7 @@ impl Entry {
 /// On which hosts a component runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Runs {
+pub enum RunsOn {
     /// On hosts of its own choice, or on all.
     OnItsGroup,
     /// On every host with an API server, which calls it on its own host.
@@ -43,14 +43,14 @@ pub enum Runs {
 }
 
 /// All components, in the order of the table.
-pub static TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+pub static TABLE: LazyLock<Vec<ComponentEntry>> = LazyLock::new(|| {
     let file = yaml::plain_values(TEXT).expect("the table is YAML, as its test says");
     let table = file[0].get_attr("karmada_component_table").expect("the file has the table, as its test says");
     Vec::deserialize(table).expect("the table has the fields of this program, as its test says")
 });
 
 /// The fields of the components for which `wanted` is true.
-pub(super) fn fields(wanted: impl Fn(&Entry) -> bool) -> Vec<&'static str> {
+pub(super) fn component_fields(wanted: impl Fn(&ComponentEntry) -> bool) -> Vec<&'static str> {
     TABLE.iter().filter(|entry| wanted(entry)).map(|entry| entry.field.as_str()).collect()
 }
 
@@ -62,7 +62,7 @@ mod tests {
     fn the_table_can_be_read() {
         let api_server = TABLE.iter().find(|entry| entry.is_api_server()).unwrap();
         assert_eq!(api_server.program, "kube-apiserver");
-        assert_eq!((api_server.runs, api_server.optional), (Runs::OnItsGroup, false));
-        assert_eq!(fields(|entry| entry.runs == Runs::ForEachMember), ["karmadaSchedulerEstimator"]);
+        assert_eq!((api_server.runs, api_server.optional), (RunsOn::OnItsGroup, false));
+        assert_eq!(component_fields(|entry| entry.runs == RunsOn::ForEachMember), ["karmadaSchedulerEstimator"]);
     }
 }

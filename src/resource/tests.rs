@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Allowed, Resource, Trust, of_source};
+use super::{ForeignResourceLimits, Resource, Trust, of_source};
 use crate::value::origin::Source;
 
 const SMALL: &str = "\
@@ -24,11 +24,11 @@ spec:
 
 fn read(text: &str) -> Result<Vec<Resource>, Vec<String>> {
     let source = Arc::new(Source::new("karmada.yaml", text));
-    let told = |complaint: &crate::value::origin::Complaint| match &complaint.hint {
+    let told = |complaint: &crate::value::origin::Diagnostic| match &complaint.hint {
         Some(hint) => format!("{complaint} ({hint})"),
         None => complaint.to_string(),
     };
-    of_source(&source, Trust::Own, &Allowed::default())
+    of_source(&source, Trust::Own, &ForeignResourceLimits::default())
         .map(|(resources, _)| resources)
         .map_err(|complaints| complaints.iter().map(told).collect())
 }

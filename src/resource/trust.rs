@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 use crate::value::yaml::Node;
 
 /// Whose text a document is. Decided once, where the document is loaded, and kept with it.
@@ -13,14 +13,14 @@ pub enum Trust {
     /// A file that the person who runs windlass wrote or chose: it may use everything that person may use.
     #[default]
     Own,
-    /// It came through an API: whoever may write there wrote it, and it may use what [`Allowed`] lists.
+    /// It came through an API: whoever may write there wrote it, and it may use what [`ForeignResourceLimits`] lists.
     Foreign,
 }
 
 /// What the configuration (`resource_*` settings) allows to documents that are somebody else's. The default allows
 /// nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Allowed {
+pub struct ForeignResourceLimits {
     /// Foreign: every document is somebody else's, wherever it lies. Whoever stores documents of others sets it.
     pub documents: Trust,
     /// Addresses and networks that such a document may have windlass connect to. None: all but the protected ones.
@@ -33,10 +33,10 @@ pub struct Allowed {
     /// Playbooks.
     pub hooks: BTreeMap<String, PathBuf>,
     /// What the paths and the environment variables of a document's own are looked up in.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
 }
 
-impl Allowed {
+impl ForeignResourceLimits {
     /// Whose a document is: somebody else's if its source is, if the configuration says so of all, or if it has what
     /// only an API server writes.
     pub(super) fn trust(&self, source: Trust, document: &Node) -> Trust {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 pub use files::{argument_specs, inventory, meta, vars};
 
 /// The schema of playbooks.
-pub fn playbook() -> Value {
+pub fn playbook_schema() -> Value {
     let items = json!({
         "if": {"anyOf": [{"required": ["import_playbook"]}, {"required": ["ansible.builtin.import_playbook"]}]},
         "then": {"$ref": "#/definitions/import_playbook"},
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere() {
-        for schema in [playbook(), tasks(), argument_specs(), meta(), inventory(), vars()] {
+        for schema in [playbook_schema(), tasks(), argument_specs(), meta(), inventory(), vars()] {
             let mut found = Vec::new();
             references(&schema, &mut found);
             for name in found {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_module_and_every_argument_is_described() {
-        let schema = playbook();
+        let schema = playbook_schema();
         for entry in crate::modules::MODULES {
             let doc = entry.doc;
             let task = &schema["definitions"]["task"]["properties"];

@@ -21,7 +21,7 @@ pub(super) fn define(definitions: &mut Map<String, Value>) {
 }
 
 /// All names of modules, short and long, with their documentation.
-pub(super) fn names() -> impl Iterator<Item = (String, &'static Doc)> {
+pub(super) fn module_names() -> impl Iterator<Item = (String, &'static Doc)> {
     docs().flat_map(|doc| {
         let legacy = (doc.collection == "ansible.builtin").then(|| format!("ansible.legacy.{}", doc.name));
         [Some(doc.name.to_owned()), Some(format!("{}.{}", doc.collection, doc.name)), legacy]
@@ -67,7 +67,7 @@ fn argument(argument: &Argument) -> Value {
         if argument.choices.iter().any(|choice| BOOLEANS.contains(choice)) {
             any.push(json!({"type": "boolean"}));
         }
-        if !matches!(argument.kind, crate::value::doc::Kind::Str) {
+        if !matches!(argument.kind, crate::value::doc::ArgumentKind::Str) {
             any.push(shapes::of_kind(argument.kind));
         }
         json!({"anyOf": any})

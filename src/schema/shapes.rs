@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::reference;
-use crate::playbook::keywords::Shape;
-use crate::value::doc::Kind;
+use crate::playbook::keywords::KeywordType;
+use crate::value::doc::ArgumentKind;
 
 /// What the name of a variable looks like.
 pub(super) const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
@@ -47,35 +47,35 @@ pub(super) fn define(definitions: &mut Map<String, Value>) {
 }
 
 /// What may be written for a keyword of that shape.
-pub(super) fn of_shape(shape: Shape) -> Value {
+pub(super) fn of_shape(shape: KeywordType) -> Value {
     match shape {
-        Shape::Bool => reference("bool"),
-        Shape::Int => reference("int"),
-        Shape::Float => reference("number"),
-        Shape::Text => reference("text"),
-        Shape::Texts => reference("texts"),
-        Shape::Choice(words) => json!({"anyOf": [{"enum": words}, reference("template")]}),
-        Shape::Conditions => reference("conditions"),
-        Shape::Mapping => reference("mapping"),
-        Shape::Mappings => reference("mappings"),
-        Shape::Loop => reference("loop"),
-        Shape::Any => json!({}),
+        KeywordType::Bool => reference("bool"),
+        KeywordType::Int => reference("int"),
+        KeywordType::Float => reference("number"),
+        KeywordType::Text => reference("text"),
+        KeywordType::Texts => reference("texts"),
+        KeywordType::Choice(words) => json!({"anyOf": [{"enum": words}, reference("template")]}),
+        KeywordType::Conditions => reference("conditions"),
+        KeywordType::Mapping => reference("mapping"),
+        KeywordType::Mappings => reference("mappings"),
+        KeywordType::Loop => reference("loop"),
+        KeywordType::Any => json!({}),
     }
 }
 
 /// What may be written for an argument of that kind.
-pub(super) fn of_kind(kind: Kind) -> Value {
+pub(super) fn of_kind(kind: ArgumentKind) -> Value {
     match kind {
-        Kind::Str | Kind::Path => reference("text"),
-        Kind::Bool => reference("bool"),
-        Kind::Int => reference("int"),
-        Kind::Float => reference("number"),
-        Kind::Mode => reference("mode"),
+        ArgumentKind::Str | ArgumentKind::Path => reference("text"),
+        ArgumentKind::Bool => reference("bool"),
+        ArgumentKind::Int => reference("int"),
+        ArgumentKind::Float => reference("number"),
+        ArgumentKind::Mode => reference("mode"),
         // A lone value is a list of one, a string is split at commas.
-        Kind::List(of) => {
+        ArgumentKind::List(of) => {
             json!({"anyOf": [{"type": "array", "items": of_kind(*of)}, of_kind(*of), {"type": ["string", "null"]}]})
         }
-        Kind::Dict => json!({"type": ["object", "string", "null"]}),
-        Kind::Any => json!({}),
+        ArgumentKind::Dict => json!({"type": ["object", "string", "null"]}),
+        ArgumentKind::Any => json!({}),
     }
 }

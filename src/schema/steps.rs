@@ -3,20 +3,20 @@
 use serde_json::{Map, Value, json};
 
 use super::{modules, reference, shapes};
-use crate::playbook::keywords::{self, Keyword, Place};
+use crate::playbook::keywords::{self, Keyword, KeywordScope};
 
 /// Adds a definition for each place where keywords stand.
 pub(super) fn define(definitions: &mut Map<String, Value>) {
     let places = [
-        ("play", Place::Play, json!({"required": ["hosts"]})),
-        ("import_playbook", Place::ImportPlaybook, json!({})),
-        ("block", Place::Block, json!({"required": ["block"]})),
-        ("task", Place::Task, of_module()),
-        ("handler_task", Place::Handler, of_module()),
+        ("play", KeywordScope::Play, json!({"required": ["hosts"]})),
+        ("import_playbook", KeywordScope::ImportPlaybook, json!({})),
+        ("block", KeywordScope::Block, json!({"required": ["block"]})),
+        ("task", KeywordScope::Task, of_module()),
+        ("handler_task", KeywordScope::Handler, of_module()),
         // Any other key is a parameter of the role.
         (
             "role",
-            Place::Role,
+            KeywordScope::Role,
             json!({"additionalProperties": true, "anyOf": [{"required": ["role"]}, {"required": ["name"]}]}),
         ),
     ];
@@ -32,7 +32,7 @@ pub(super) fn define(definitions: &mut Map<String, Value>) {
 fn of_module() -> Value {
     let mut properties = Map::new();
     let mut one_of = vec![json!({"required": ["action"]}), json!({"required": ["local_action"]})];
-    for (name, doc) in modules::names() {
+    for (name, doc) in modules::module_names() {
         one_of.push(json!({"required": [name]}));
         properties.insert(name, reference(&format!("module_{}", doc.name)));
     }
@@ -40,12 +40,12 @@ fn of_module() -> Value {
 }
 
 /// The mapping with all keywords of a place, and what `more` adds.
-fn object(place: Place, more: Value) -> Value {
+fn object(place: KeywordScope, more: Value) -> Value {
     let mut schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    for keyword in keywords::all().filter(|keyword| keyword.is_at(place)) {
+    for keyword in keywords::all_keywords().filter(|keyword| keyword.is_at(place)) {
         schema["properties"][keyword.name] = described(keyword);
     }
-    if place == Place::ImportPlaybook {
+    if place == KeywordScope::ImportPlaybook {
         schema["properties"]["ansible.builtin.import_playbook"] = reference("text");
     }
     let (Value::Object(all), Value::Object(more)) = (&mut schema, more) else { return schema };

@@ -16,7 +16,7 @@ pub type Row = (&'static str, &'static [&'static str], &'static str);
 
 /// Settings that share a reason.
 #[derive(Debug)]
-pub struct Group {
+pub struct SettingGroup {
     pub standing: Relevance,
     pub why: &'static str,
     pub settings: &'static [Row],
@@ -32,8 +32,8 @@ pub const NO_SETTINGS: &[&str] = &[
 ];
 
 /// All of them.
-pub static GROUPS: &[Group] = &[
-    Group {
+pub static GROUPS: &[SettingGroup] = &[
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "hosts need no Python",
         settings: &[
@@ -48,7 +48,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.keep_remote_files", &["ANSIBLE_KEEP_REMOTE_FILES"], "false"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "windlass puts nothing into a temporary directory of the host",
         settings: &[
@@ -60,7 +60,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.local_tmp", &["ANSIBLE_LOCAL_TEMP"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "windlass keeps one session per host and user open for the whole run",
         settings: &[
@@ -74,7 +74,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.old_plugin_cache_clear", &["ANSIBLE_OLD_PLUGIN_CACHE_CLEAR"], "false"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "windlass sends files through the session, without sftp or scp",
         settings: &[
@@ -86,7 +86,7 @@ pub static GROUPS: &[Group] = &[
             ("ssh_connection.sftp_batch_mode", &["ANSIBLE_SFTP_BATCH_MODE"], "true"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "SSH is built in and asks no program for passwords",
         settings: &[
@@ -99,7 +99,7 @@ pub static GROUPS: &[Group] = &[
             ("su_become_plugin.localized_prompts", &["ANSIBLE_SU_PROMPT_L10N"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass always does this",
         settings: &[
@@ -111,7 +111,7 @@ pub static GROUPS: &[Group] = &[
             ("jinja2.dont_type_filters", &["ANSIBLE_STRING_TYPE_FILTERS"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "windlass has no such choice",
         settings: &[
@@ -124,7 +124,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.cowsay_enabled_stencils", &["ANSIBLE_COW_ACCEPTLIST"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "windlass has nothing of this kind to warn about or to wait for",
         settings: &[
@@ -153,17 +153,17 @@ pub static GROUPS: &[Group] = &[
             ("defaults.display_traceback", &["ANSIBLE_DISPLAY_TRACEBACK"], "never"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "windlass does not download from Galaxy",
         settings: &[("galaxy.*", &["ANSIBLE_GALAXY_*"], "")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotNeeded,
         why: "windlass has no directory of its own",
         settings: &[("defaults.home", &["ANSIBLE_HOME"], "~/.ansible")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass runs no Python plugins; your own modules, filters and lookups are programs \
             (docs/how-to/own-code.md)",
@@ -190,12 +190,12 @@ pub static GROUPS: &[Group] = &[
             ("defaults.run_vars_plugins", &["ANSIBLE_RUN_VARS_PLUGINS"], "demand"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass uses only roles of collections, from collections_path",
         settings: &[("defaults.collections_scan_sys_path", &["ANSIBLE_COLLECTIONS_SCAN_SYS_PATH"], "true")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass has no callback plugins; --output chooses the report",
         settings: &[
@@ -205,7 +205,7 @@ pub static GROUPS: &[Group] = &[
             ("callback_tree.*", &["ANSIBLE_CALLBACK_TREE_DIR"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "the report has no such option",
         settings: &[
@@ -217,7 +217,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.log_verbosity", &["ANSIBLE_LOG_VERBOSITY"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "the precedence of variables is Ansible's default",
         settings: &[
@@ -225,7 +225,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.playbook_vars_root", &["ANSIBLE_PLAYBOOK_VARS_ROOT"], "top"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "file extensions are Ansible's defaults",
         settings: &[
@@ -241,17 +241,17 @@ pub static GROUPS: &[Group] = &[
             ("inventory.ignore_patterns", &[], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass does not change group names",
         settings: &[("defaults.force_valid_group_names", &["ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS"], "never")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "a pattern that matches nothing is a warning",
         settings: &[("inventory.host_pattern_mismatch", &["ANSIBLE_HOST_PATTERN_MISMATCH"], "warning")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "the behaviour of templates cannot be changed",
         settings: &[
@@ -259,17 +259,17 @@ pub static GROUPS: &[Group] = &[
             ("defaults.null_representation", &["ANSIBLE_NULL_REPRESENTATION"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "ansible-core no longer has it; set the variable ansible_managed",
         settings: &[("defaults.ansible_managed", &[], "Ansible managed")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "set the variable ansible_async_dir instead",
         settings: &[("defaults.async_dir", &["ANSIBLE_ASYNC_DIR"], "~/.ansible_async")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass has no debugger",
         settings: &[
@@ -278,12 +278,12 @@ pub static GROUPS: &[Group] = &[
             ("defaults.debug", &["ANSIBLE_DEBUG"], "false"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass has no pager",
         settings: &[("defaults.pager", &["ANSIBLE_PAGER", "PAGER"], "less")],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "SSH is built in, and has no such program or choice",
         settings: &[
@@ -295,7 +295,7 @@ pub static GROUPS: &[Group] = &[
             ("connection.ssh_agent_key_lifetime", &["ANSIBLE_SSH_AGENT_KEY_LIFETIME"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "commands run by /bin/sh unless a task says otherwise",
         settings: &[
@@ -305,7 +305,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.su", &["ANSIBLE_SU"], "false"),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass tries every vault password, and gives every text its own salt",
         settings: &[
@@ -313,7 +313,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.vault_encrypt_salt", &["ANSIBLE_VAULT_ENCRYPT_SALT"], ""),
         ],
     },
-    Group {
+    SettingGroup {
         standing: Relevance::NotHonoured,
         why: "windlass does not support SELinux",
         settings: &[("selinux.special_context_filesystems", &["ANSIBLE_SELINUX_SPECIAL_FS"], "")],

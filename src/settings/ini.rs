@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::value::origin::{Complaint, Origin, Source};
+use crate::value::origin::{Diagnostic, Origin, Source};
 
 /// One `key = value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct IniEntry {
     pub section: String,
     /// In small letters: keys have no case.
     pub key: String,
@@ -19,14 +19,14 @@ pub(super) struct Entry {
 
 /// What a file says, and the places of its sections.
 #[derive(Debug, Default)]
-pub(super) struct File {
-    pub entries: Vec<Entry>,
+pub(super) struct IniFileContent {
+    pub entries: Vec<IniEntry>,
     pub sections: Vec<(String, Origin)>,
 }
 
 /// Reads a file's text; all that is wrong with it at once.
-pub(super) fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
-    let mut file = File::default();
+pub(super) fn parse_ini(source: &Arc<Source>) -> Result<IniFileContent, Vec<Diagnostic>> {
+    let mut file = IniFileContent::default();
     let mut complaints = Vec::new();
     let (mut known, mut known_sections) = (HashSet::new(), HashSet::new());
     // Whether an indented line goes on with the entry before it.
@@ -55,16 +55,16 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
                     file.sections.push((name.to_owned(), at(indent)));
                 }
                 Some(name) => {
-                    complaints.push(Complaint::new(format!("duplicate section [{name}]"), Some(&at(indent))));
+                    complaints.push(Diagnostic::new(format!("duplicate section [{name}]"), Some(&at(indent))));
                 }
-                None => complaints.push(Complaint::new("this section has no closing ]", Some(&at(indent)))),
+                None => complaints.push(Diagnostic::new("this section has no closing ]", Some(&at(indent)))),
             }
             continue;
         }
         match entry(&file, text, indent, &at) {
             Ok(entry) if !known.insert((entry.section.clone(), entry.key.clone())) => {
                 let message = format!("duplicate key {:?} in [{}]", entry.key, entry.section);
-                complaints.push(Complaint::new(message, Some(&at(indent))));
+                complaints.push(Diagnostic::new(message, Some(&at(indent))));
             }
             Ok(entry) => file.entries.push(entry),
             Err(complaint) => complaints.push(complaint),
@@ -88,20 +88,25 @@ fn section(text: &str) -> Option<&str> {
     inner.find(']').map(|end| &inner[..end]).filter(|name| !name.is_empty())
 }
 
-fn entry(file: &File, text: &str, indent: usize, at: &dyn Fn(usize) -> Origin) -> Result<Entry, Complaint> {
+fn entry(
+    file: &IniFileContent,
+    text: &str,
+    indent: usize,
+    at: &dyn Fn(usize) -> Origin,
+) -> Result<IniEntry, Diagnostic> {
     let Some((section, _)) = file.sections.last() else {
-        let complaint = Complaint::new("this line is before the first section", Some(&at(indent)));
+        let complaint = Diagnostic::new("this line is before the first section", Some(&at(indent)));
         return Err(complaint.hint("start the file with [defaults]"));
     };
     let split = text.find(['=', ':']).filter(|split| !text[..*split].trim().is_empty());
     let Some(split) = split else {
-        let complaint = Complaint::new(format!("{:?} has no value", text.trim()), Some(&at(indent)));
+        let complaint = Diagnostic::new(format!("{:?} has no value", text.trim()), Some(&at(indent)));
         return Err(complaint.hint("write key = value"));
     };
     let key = text[..split].trim().to_ascii_lowercase();
     let rest = &text[split + 1..];
     let value_at = split + 1 + (rest.len() - rest.trim_start().len());
-    Ok(Entry {
+    Ok(IniEntry {
         section: section.clone(),
         key,
         value: rest.trim().to_owned(),
@@ -114,8 +119,8 @@ fn entry(file: &File, text: &str, indent: usize, at: &dyn Fn(usize) -> Origin) -
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<File, Vec<Complaint>> {
-        parse(&Arc::new(Source::new("ansible.cfg", text)))
+    fn read(text: &str) -> Result<IniFileContent, Vec<Diagnostic>> {
+        parse_ini(&Arc::new(Source::new("ansible.cfg", text)))
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 use crate::value::{Value, truth};
 
 /// What may be written for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingKind {
     /// `true`, `yes`, `on`, `1` and their opposites.
     Bool,
-    /// As [`Kind::Bool`], or one of some words.
+    /// As [`SettingKind::Bool`], or one of some words.
     BoolOr(&'static [&'static str]),
     /// A whole number of at least so much.
     Int(i64),
@@ -30,45 +30,45 @@ pub enum Kind {
     NamedPaths,
 }
 
-impl Kind {
+impl SettingKind {
     /// In words, for the documentation and for messages: `a whole number of at least 1`.
-    pub fn words(self) -> String {
+    pub fn setting_kind_text(self) -> String {
         match self {
-            Kind::Bool => "true or false".into(),
-            Kind::BoolOr(words) => format!("true, false or {}", words.join(" or ")),
-            Kind::Int(least) => format!("a whole number of at least {least}"),
-            Kind::Text => "text".into(),
-            Kind::Secret => "a secret".into(),
-            Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::List => "words separated by commas".into(),
-            Kind::Path => "a path".into(),
-            Kind::Paths => "paths separated by colons".into(),
-            Kind::PathList => "paths separated by commas".into(),
-            Kind::NamedPaths => "NAME=PATH, separated by commas".into(),
+            SettingKind::Bool => "true or false".into(),
+            SettingKind::BoolOr(words) => format!("true, false or {}", words.join(" or ")),
+            SettingKind::Int(least) => format!("a whole number of at least {least}"),
+            SettingKind::Text => "text".into(),
+            SettingKind::Secret => "a secret".into(),
+            SettingKind::Choice(words) => format!("one of {}", words.join(", ")),
+            SettingKind::List => "words separated by commas".into(),
+            SettingKind::Path => "a path".into(),
+            SettingKind::Paths => "paths separated by colons".into(),
+            SettingKind::PathList => "paths separated by commas".into(),
+            SettingKind::NamedPaths => "NAME=PATH, separated by commas".into(),
         }
     }
 
     /// The value that `text` stands for; None: it is none of this kind. Relative paths begin at `base`. Empty text is
     /// nothing where that is possible.
-    pub fn value(self, text: &str, base: &Path, around: &Surroundings) -> Option<Value> {
-        let path = |text: &str| around.path(text, base).display().to_string();
+    pub fn parse_setting(self, text: &str, base: &Path, around: &ProcessEnvironment) -> Option<Value> {
+        let path = |text: &str| around.resolve_path(text, base).display().to_string();
         let parts = |mark: char| text.split(mark).map(|part| unquoted(part.trim())).filter(|part| !part.is_empty());
         let text = unquoted(text);
         Some(match self {
-            Kind::Bool => Value::from(truth::of_word(text)?),
-            Kind::BoolOr(words) => match truth::of_word(text) {
+            SettingKind::Bool => Value::from(truth::of_word(text)?),
+            SettingKind::BoolOr(words) => match truth::of_word(text) {
                 Some(truth) => Value::from(truth),
                 None => Value::from(*words.iter().find(|word| **word == text)?),
             },
-            Kind::Int(least) => Value::from(text.parse::<i64>().ok().filter(|number| *number >= least)?),
-            Kind::Choice(words) => Value::from(*words.iter().find(|word| **word == text)?),
-            Kind::Text | Kind::Secret | Kind::Path if text.is_empty() => Value::from(()),
-            Kind::Text | Kind::Secret => Value::from(text),
-            Kind::Path => Value::from(path(text)),
-            Kind::List => parts(',').collect::<Vec<_>>().into_iter().map(Value::from).collect(),
-            Kind::Paths => parts(':').map(path).map(Value::from).collect(),
-            Kind::PathList => parts(',').map(path).map(Value::from).collect(),
-            Kind::NamedPaths => {
+            SettingKind::Int(least) => Value::from(text.parse::<i64>().ok().filter(|number| *number >= least)?),
+            SettingKind::Choice(words) => Value::from(*words.iter().find(|word| **word == text)?),
+            SettingKind::Text | SettingKind::Secret | SettingKind::Path if text.is_empty() => Value::from(()),
+            SettingKind::Text | SettingKind::Secret => Value::from(text),
+            SettingKind::Path => Value::from(path(text)),
+            SettingKind::List => parts(',').collect::<Vec<_>>().into_iter().map(Value::from).collect(),
+            SettingKind::Paths => parts(':').map(path).map(Value::from).collect(),
+            SettingKind::PathList => parts(',').map(path).map(Value::from).collect(),
+            SettingKind::NamedPaths => {
                 let named = |part: &str| {
                     let (name, text) = part.split_once('=')?;
                     let (name, text) = (name.trim(), text.trim());

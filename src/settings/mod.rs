@@ -15,13 +15,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use ansible_only::{GROUPS, Group, Relevance};
-pub use kind::Kind;
+pub use ansible_only::{GROUPS, Relevance, SettingGroup};
+pub use kind::SettingKind;
 pub use list::SETTINGS;
 
 use crate::value::nearest::nearest;
-use crate::value::origin::{Complaint, Origin, Source};
-use crate::value::{Secret, Surroundings, Value};
+use crate::value::origin::{Diagnostic, Origin, Source};
+use crate::value::{ProcessEnvironment, Secret, Value};
 
 /// One setting that has a meaning here. To add one: a line in [`list`] and its name in [`SETTINGS`].
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub struct Setting {
     pub also: &'static [(&'static str, &'static str)],
     /// Variables of the environment; a later one wins.
     pub env: &'static [&'static str],
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// As one would write it in a file; empty: nothing.
     pub default: &'static str,
     /// The option that wins over it, by its long name without `--`; empty: none.
@@ -42,7 +42,7 @@ pub struct Setting {
 
 impl Setting {
     /// `defaults.forks`
-    pub fn name(&self) -> String {
+    pub fn setting_name(&self) -> String {
         format!("{}.{}", self.section, self.key)
     }
 
@@ -74,7 +74,7 @@ impl fmt::Display for SetBy {
 
 /// A value and where it comes from.
 #[derive(Debug, Clone)]
-pub struct InForce {
+pub struct EffectiveSetting {
     pub value: Value,
     pub set_by: SetBy,
     /// Where it was written, to complain of what it leads to.
@@ -85,25 +85,25 @@ pub struct InForce {
 #[derive(Debug)]
 pub struct Settings {
     /// What they were read in.
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
     /// The configuration file that was read.
     pub file: Option<PathBuf>,
     /// As [`SETTINGS`].
-    in_force: Vec<InForce>,
+    in_force: Vec<EffectiveSetting>,
     /// What is odd but not wrong, each said once.
-    pub warnings: Vec<Complaint>,
+    pub warnings: Vec<Diagnostic>,
     /// What is set and needs no setting here: where, and why.
     pub not_needed: Vec<(SetBy, String, &'static str)>,
 }
 
 impl Settings {
     /// Reads them; all that is wrong at once.
-    pub fn load(around: &Surroundings) -> Result<Settings, Vec<Complaint>> {
-        let (file, warnings) = search::file(around);
+    pub fn load(around: &ProcessEnvironment) -> Result<Settings, Vec<Diagnostic>> {
+        let (file, warnings) = search::config_file(around);
         let (mut entries, mut sections) = (Vec::new(), Vec::new());
         if let Some(path) = &file {
-            let source = search::read(path, around).map_err(|complaint| vec![complaint])?;
-            let read = ini::parse(&source)?;
+            let source = search::read_config_file(path, around).map_err(|complaint| vec![complaint])?;
+            let read = ini::parse_ini(&source)?;
             (entries, sections) = (read.entries, read.sections);
         }
         let base = file.as_deref().and_then(Path::parent).unwrap_or(&around.directory);
@@ -118,9 +118,9 @@ impl Settings {
         if !complaints.is_empty() {
             return Err(complaints);
         }
-        let mut judged = unused::Judged { warnings, ..unused::Judged::default() };
-        unused::file(&entries, &sections, &mut judged);
-        unused::environment(around, &mut judged);
+        let mut judged = unused::UnusedSettings { warnings, ..unused::UnusedSettings::default() };
+        unused::unused_in_file(&entries, &sections, &mut judged);
+        unused::unused_environment(around, &mut judged);
         Ok(Settings {
             surroundings: Arc::new(around.clone()),
             file,
@@ -131,7 +131,7 @@ impl Settings {
     }
 
     /// What is in force for a setting.
-    pub fn get(&self, setting: &Setting) -> &InForce {
+    pub fn get(&self, setting: &Setting) -> &EffectiveSetting {
         let same = |one: &&&Setting| one.section == setting.section && one.key == setting.key;
         let all = SETTINGS.iter().zip(&self.in_force);
         let found = all.into_iter().find(|(one, _)| same(one));
@@ -139,7 +139,7 @@ impl Settings {
     }
 
     /// The value that somebody set; None: the default holds.
-    pub fn given(&self, setting: &Setting) -> Option<&InForce> {
+    pub fn given(&self, setting: &Setting) -> Option<&EffectiveSetting> {
         Some(self.get(setting)).filter(|found| found.set_by != SetBy::Default)
     }
 
@@ -148,34 +148,34 @@ impl Settings {
     }
 
     /// A number; 0 if there is none.
-    pub fn number(&self, setting: &Setting) -> u64 {
+    pub fn number_setting(&self, setting: &Setting) -> u64 {
         self.get(setting).value.as_i64().and_then(|number| number.try_into().ok()).unwrap_or_default()
     }
 
     /// A number of things.
     pub fn count(&self, setting: &Setting) -> usize {
-        self.number(setting).try_into().unwrap_or(usize::MAX)
+        self.number_setting(setting).try_into().unwrap_or(usize::MAX)
     }
 
-    pub fn text(&self, setting: &Setting) -> Option<String> {
+    pub fn text_setting(&self, setting: &Setting) -> Option<String> {
         let value = &self.get(setting).value;
         (!value.is_none()).then(|| value.to_string())
     }
 
-    pub fn secret(&self, setting: &Setting) -> Option<Secret> {
-        self.text(setting).map(Secret::new)
+    pub fn secret_setting(&self, setting: &Setting) -> Option<Secret> {
+        self.text_setting(setting).map(Secret::new)
     }
 
-    pub fn path(&self, setting: &Setting) -> Option<PathBuf> {
-        self.text(setting).map(PathBuf::from)
+    pub fn path_setting(&self, setting: &Setting) -> Option<PathBuf> {
+        self.text_setting(setting).map(PathBuf::from)
     }
 
-    pub fn list(&self, setting: &Setting) -> Vec<String> {
+    pub fn list_setting(&self, setting: &Setting) -> Vec<String> {
         self.get(setting).value.try_iter().into_iter().flatten().map(|item| item.to_string()).collect()
     }
 
     /// Those of the list, each with what is in force.
-    pub fn all(&self) -> impl Iterator<Item = (&'static Setting, &InForce)> {
+    pub fn all_settings(&self) -> impl Iterator<Item = (&'static Setting, &EffectiveSetting)> {
         SETTINGS.iter().copied().zip(&self.in_force)
     }
 }
@@ -183,44 +183,50 @@ impl Settings {
 /// What is in force for one setting: the environment wins over the file, the file over the default.
 fn one(
     setting: &'static Setting,
-    entries: &[ini::Entry],
+    entries: &[ini::IniEntry],
     base: &Path,
-    around: &Surroundings,
-) -> Result<InForce, Complaint> {
+    around: &ProcessEnvironment,
+) -> Result<EffectiveSetting, Diagnostic> {
     let variable = setting.env.iter().rev().find_map(|name| Some((*name, around.variable(name)?)));
     if let Some((name, text)) = variable {
         let source = Arc::new(Source::new(format!("${name}"), shown(setting, text)));
         let origin = Origin { source, line: 1, column: 1 };
-        let value = setting.kind.value(text, &around.directory, around);
+        let value = setting.kind.parse_setting(text, &around.directory, around);
         let value = value.ok_or_else(|| wrong(setting, text, &origin))?;
-        return Ok(InForce { value, set_by: SetBy::Environment(name.to_owned()), origin: Some(origin) });
+        return Ok(EffectiveSetting { value, set_by: SetBy::Environment(name.to_owned()), origin: Some(origin) });
     }
     let written = setting
         .places()
         .filter_map(|(section, key)| entries.iter().find(|entry| entry.section == section && entry.key == key));
     if let Some(entry) = written.last() {
-        let value = setting.kind.value(&entry.value, base, around);
+        let value = setting.kind.parse_setting(&entry.value, base, around);
         let value = value.ok_or_else(|| wrong(setting, &entry.value, &entry.value_origin))?;
         let set_by = SetBy::File(entry.key_origin.clone());
-        return Ok(InForce { value, set_by, origin: Some(entry.value_origin.clone()) });
+        return Ok(EffectiveSetting { value, set_by, origin: Some(entry.value_origin.clone()) });
     }
     let value = match setting.default {
-        "" if !matches!(setting.kind, Kind::List | Kind::Paths | Kind::PathList | Kind::NamedPaths) => Value::from(()),
-        default => setting.kind.value(default, &around.directory, around).expect("a test reads every default"),
+        "" if !matches!(
+            setting.kind,
+            SettingKind::List | SettingKind::Paths | SettingKind::PathList | SettingKind::NamedPaths
+        ) =>
+        {
+            Value::from(())
+        }
+        default => setting.kind.parse_setting(default, &around.directory, around).expect("a test reads every default"),
     };
-    Ok(InForce { value, set_by: SetBy::Default, origin: None })
+    Ok(EffectiveSetting { value, set_by: SetBy::Default, origin: None })
 }
 
 /// A secret stays out of messages.
 fn shown(setting: &Setting, text: &str) -> String {
-    if setting.kind == Kind::Secret { String::new() } else { text.to_owned() }
+    if setting.kind == SettingKind::Secret { String::new() } else { text.to_owned() }
 }
 
-fn wrong(setting: &Setting, text: &str, origin: &Origin) -> Complaint {
-    let message = format!("{} must be {}, this is {text:?}", setting.key, setting.kind.words());
-    let complaint = Complaint::new(message, Some(origin));
+fn wrong(setting: &Setting, text: &str, origin: &Origin) -> Diagnostic {
+    let message = format!("{} must be {}, this is {text:?}", setting.key, setting.kind.setting_kind_text());
+    let complaint = Diagnostic::new(message, Some(origin));
     match setting.kind {
-        Kind::Choice(words) | Kind::BoolOr(words) => match nearest(text, words.iter().copied()) {
+        SettingKind::Choice(words) | SettingKind::BoolOr(words) => match nearest(text, words.iter().copied()) {
             Some(word) => complaint.hint(format!("did you mean {word:?}?")),
             None => complaint,
         },

@@ -1,46 +1,56 @@
 //! The settings that say what a resource that is somebody else's may use.
 
-use super::Kind;
 use super::Setting;
-use super::list::set;
+use super::SettingKind;
+use super::list::setting;
 
-pub const RESOURCE_TRUST: Setting = set(
+pub const RESOURCE_TRUST: Setting = setting(
     "windlass",
     "resource_trust",
-    Kind::Choice(&["own", "foreign"]),
+    SettingKind::Choice(&["own", "foreign"]),
     "own",
     "whom to trust with custom resources in files; foreign: treat them as from somebody else, as those from an API \
      always are",
 )
 .env(&["WINDLASS_RESOURCE_TRUST"]);
-pub const RESOURCE_NETWORKS: Setting = set(
+pub const RESOURCE_NETWORKS: Setting = setting(
     "windlass",
     "resource_networks",
-    Kind::List,
+    SettingKind::List,
     "",
     "the only addresses and networks that a resource from an API may connect to (default: all except loopback, \
      link-local, metadata services and the networks of this machine)",
 )
 .env(&["WINDLASS_RESOURCE_NETWORKS"]);
-pub const RESOURCE_BASTIONS: Setting = set(
+pub const RESOURCE_BASTIONS: Setting = setting(
     "windlass",
     "resource_bastions",
-    Kind::List,
+    SettingKind::List,
     "",
     "bastions that a resource from an API may use, each `[USER@]ADDRESS[:PORT]`; windlass logs in to them as you do",
 )
 .env(&["WINDLASS_RESOURCE_BASTIONS"]);
-pub const RESOURCE_BUNDLES: Setting =
-    set("windlass", "resource_bundles", Kind::NamedPaths, "", "bundles that a resource from an API may name")
-        .env(&["WINDLASS_RESOURCE_BUNDLES"]);
-pub const RESOURCE_FILES: Setting = set(
+pub const RESOURCE_BUNDLES: Setting = setting(
+    "windlass",
+    "resource_bundles",
+    SettingKind::NamedPaths,
+    "",
+    "bundles that a resource from an API may name",
+)
+.env(&["WINDLASS_RESOURCE_BUNDLES"]);
+pub const RESOURCE_FILES: Setting = setting(
     "windlass",
     "resource_files",
-    Kind::NamedPaths,
+    SettingKind::NamedPaths,
     "",
     "files that a resource from an API may name; everybody who can write such a resource can read them",
 )
 .env(&["WINDLASS_RESOURCE_FILES"]);
-pub const RESOURCE_HOOKS: Setting =
-    set("windlass", "resource_hooks", Kind::NamedPaths, "", "playbooks that a resource from an API may name as hooks")
-        .env(&["WINDLASS_RESOURCE_HOOKS"]);
+pub const RESOURCE_HOOKS: Setting = setting(
+    "windlass",
+    "resource_hooks",
+    SettingKind::NamedPaths,
+    "",
+    "playbooks that a resource from an API may name as hooks",
+)
+.env(&["WINDLASS_RESOURCE_HOOKS"]);

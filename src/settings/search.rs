@@ -4,15 +4,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::value::Surroundings;
-use crate::value::origin::{Complaint, Source};
+use crate::value::ProcessEnvironment;
+use crate::value::origin::{Diagnostic, Source};
 
 /// The configuration file that counts, and what is odd about the choice: the one that ANSIBLE_CONFIG names, `ansible.cfg`
 /// in the working directory unless everyone may write there, `~/.ansible.cfg`, `/etc/ansible/ansible.cfg`.
-pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
+pub(super) fn config_file(around: &ProcessEnvironment) -> (Option<PathBuf>, Vec<Diagnostic>) {
     let mut warnings = Vec::new();
     if let Some(named) = around.variable("ANSIBLE_CONFIG") {
-        let mut path = around.path(named, &around.directory);
+        let mut path = around.resolve_path(named, &around.directory);
         if path.is_dir() {
             path.push("ansible.cfg");
         }
@@ -20,7 +20,7 @@ pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
             return (Some(path), warnings);
         }
         let message = format!("ignored ANSIBLE_CONFIG: cannot read {}", path.display());
-        warnings.push(Complaint::new(message, None));
+        warnings.push(Diagnostic::new(message, None));
     }
     let beside = around.directory.join("ansible.cfg");
     let everyone = everyone_may_write(&around.directory);
@@ -30,7 +30,7 @@ pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
     if everyone && beside.exists() {
         let message = format!("ignored {}: every user can write to its directory", beside.display());
         let hint = "set ANSIBLE_CONFIG to it, or remove the permission with chmod o-w";
-        warnings.push(Complaint::new(message, None).hint(hint));
+        warnings.push(Diagnostic::new(message, None).hint(hint));
     }
     let home = around.home.as_ref().map(|home| home.join(".ansible.cfg"));
     let found = home.into_iter().chain([around.etc.join("ansible.cfg")]).find(|path| readable(path));
@@ -47,8 +47,8 @@ fn readable(path: &Path) -> bool {
 }
 
 /// The text of a file; its path is shown as one would write it from the working directory.
-pub(super) fn read(path: &Path, around: &Surroundings) -> Result<Arc<Source>, Complaint> {
-    let wrong = |why: &dyn std::fmt::Display| Complaint::new(format!("cannot read {}: {why}", path.display()), None);
+pub(super) fn read_config_file(path: &Path, around: &ProcessEnvironment) -> Result<Arc<Source>, Diagnostic> {
+    let wrong = |why: &dyn std::fmt::Display| Diagnostic::new(format!("cannot read {}: {why}", path.display()), None);
     let bytes = std::fs::read(path).map_err(|error| wrong(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not UTF-8 text"))?;
     let shown = path.strip_prefix(&around.directory).unwrap_or(path);

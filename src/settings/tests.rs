@@ -9,7 +9,7 @@ use super::list::*;
 use super::*;
 
 /// A directory with an `ansible.cfg`, and what surrounds a program that runs there.
-fn around(text: &str, variables: &[(&str, &str)]) -> (tempfile::TempDir, Surroundings) {
+fn around(text: &str, variables: &[(&str, &str)]) -> (tempfile::TempDir, ProcessEnvironment) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap();
     if !text.is_empty() {
@@ -17,7 +17,7 @@ fn around(text: &str, variables: &[(&str, &str)]) -> (tempfile::TempDir, Surroun
     }
     let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let (home, etc) = (Some(path.join("home")), path.join("etc"));
-    (directory, Surroundings { variables, directory: path, home, etc, ..Surroundings::default() })
+    (directory, ProcessEnvironment { variables, directory: path, home, etc, ..ProcessEnvironment::default() })
 }
 
 fn load(text: &str, variables: &[(&str, &str)]) -> Settings {
@@ -25,7 +25,7 @@ fn load(text: &str, variables: &[(&str, &str)]) -> Settings {
 }
 
 fn warnings(text: &str, variables: &[(&str, &str)]) -> Vec<String> {
-    let told = |warning: &Complaint| match &warning.hint {
+    let told = |warning: &Diagnostic| match &warning.hint {
         Some(hint) => format!("{warning} ({hint})"),
         None => warning.to_string(),
     };
@@ -37,19 +37,19 @@ fn warnings(text: &str, variables: &[(&str, &str)]) -> Vec<String> {
 fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
     let text = "[defaults]\nforks = 7\n";
     let settings = load(text, &[("ANSIBLE_FORKS", "9")]);
-    assert_eq!((settings.number(&FORKS), settings.get(&FORKS).set_by.to_string()), (9, "ANSIBLE_FORKS".into()));
+    assert_eq!((settings.number_setting(&FORKS), settings.get(&FORKS).set_by.to_string()), (9, "ANSIBLE_FORKS".into()));
     let settings = load(text, &[]);
-    assert_eq!((settings.number(&FORKS), settings.get(&FORKS).set_by.to_string()), (7, "ansible.cfg:2".into()));
+    assert_eq!((settings.number_setting(&FORKS), settings.get(&FORKS).set_by.to_string()), (7, "ansible.cfg:2".into()));
     let settings = load("", &[]);
-    assert_eq!((settings.number(&FORKS), settings.get(&FORKS).set_by.to_string()), (20, "default".into()));
+    assert_eq!((settings.number_setting(&FORKS), settings.get(&FORKS).set_by.to_string()), (20, "default".into()));
 }
 
 #[test]
 fn a_later_place_of_the_same_setting_wins() {
     let text = "[ssh_connection]\ntimeout = 5\n[defaults]\ntimeout = 7\n";
-    assert_eq!(load(text, &[]).number(&TIMEOUT), 5);
+    assert_eq!(load(text, &[]).number_setting(&TIMEOUT), 5);
     let both = [("ANSIBLE_TIMEOUT", "3"), ("ANSIBLE_SSH_TIMEOUT", "4")];
-    assert_eq!(load(text, &both).number(&TIMEOUT), 4);
+    assert_eq!(load(text, &both).number_setting(&TIMEOUT), 4);
 }
 
 #[test]
@@ -77,15 +77,15 @@ fn paths_are_relative_to_the_file_or_to_the_working_directory() {
     let settings = Settings::load(&around).unwrap();
     let under = |name: &str| top.join(name).display().to_string();
     let roles = [under("sub/roles"), under("home/mine"), under("sub/there/x"), "/abs".to_owned()];
-    assert_eq!(settings.list(&ROLES_PATH), roles);
-    assert_eq!(settings.path(&PRIVATE_KEY_FILE), Some(top.join("key")));
-    assert_eq!(settings.list(&INVENTORY), [under("a"), under("b")]);
+    assert_eq!(settings.list_setting(&ROLES_PATH), roles);
+    assert_eq!(settings.path_setting(&PRIVATE_KEY_FILE), Some(top.join("key")));
+    assert_eq!(settings.list_setting(&INVENTORY), [under("a"), under("b")]);
 }
 
 #[test]
 fn files_are_looked_for_in_ansible_s_order() {
     let (_directory, mut around) = around("", &[]);
-    let file = |around: &Surroundings| {
+    let file = |around: &ProcessEnvironment| {
         let found = Settings::load(around).unwrap().file?;
         Some(found.strip_prefix(&around.directory).unwrap().display().to_string())
     };
@@ -108,7 +108,7 @@ fn a_file_in_a_directory_that_everyone_may_write_to_is_ignored_with_a_warning() 
     let (_directory, around) = around("[defaults]\nforks = 3\n", &[]);
     fs::set_permissions(&around.directory, fs::Permissions::from_mode(0o777)).unwrap();
     let settings = Settings::load(&around).unwrap();
-    assert_eq!((settings.number(&FORKS), settings.file), (20, None));
+    assert_eq!((settings.number_setting(&FORKS), settings.file), (20, None));
     assert!(settings.warnings[0].message.contains("every user can write"), "{}", settings.warnings[0]);
 }
 
@@ -142,17 +142,19 @@ fn what_is_so_anyway_needs_no_warning_and_its_opposite_does() {
 fn a_secret_stays_out_of_complaints() {
     let settings = load("", &[("ANSIBLE_BECOME_PASS", "topsecret")]);
     let found = settings.get(&BECOME_PASSWORD);
-    assert_eq!(settings.secret(&BECOME_PASSWORD).unwrap().reveal(), "topsecret");
+    assert_eq!(settings.secret_setting(&BECOME_PASSWORD).unwrap().reveal(), "topsecret");
     assert!(!found.origin.as_ref().unwrap().source.text.contains("topsecret"));
 }
 
 #[test]
 fn the_lists_agree_with_themselves() {
-    let here = Surroundings::default();
+    let here = ProcessEnvironment::default();
     let mut places = HashSet::new();
     let mut variables = HashSet::new();
     for setting in SETTINGS {
-        assert!(setting.default.is_empty() || setting.kind.value(setting.default, Path::new("/"), &here).is_some());
+        assert!(
+            setting.default.is_empty() || setting.kind.parse_setting(setting.default, Path::new("/"), &here).is_some()
+        );
         for (section, key) in setting.places() {
             assert!(places.insert(format!("{section}.{key}")), "{section}.{key} is there twice");
         }

@@ -2,42 +2,42 @@
 
 use std::collections::HashSet;
 
-use super::ansible_only::{GROUPS, Group, NO_SETTINGS, Relevance, Row};
-use super::ini::Entry;
+use super::ansible_only::{GROUPS, NO_SETTINGS, Relevance, Row, SettingGroup};
+use super::ini::IniEntry;
 use super::{SETTINGS, SetBy, known_variables};
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 use crate::value::nearest::nearest;
-use crate::value::origin::{Complaint, Origin};
+use crate::value::origin::{Diagnostic, Origin};
 use crate::value::truth;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
-    pub warnings: Vec<Complaint>,
+pub(super) struct UnusedSettings {
+    pub warnings: Vec<Diagnostic>,
     /// Where it is set, the setting, why it is not needed.
     pub not_needed: Vec<(SetBy, String, &'static str)>,
 }
 
-impl Judged {
-    fn found(&mut self, name: &str, set_by: SetBy, origin: Option<&Origin>, group: &'static Group) {
+impl UnusedSettings {
+    fn found(&mut self, name: &str, set_by: SetBy, origin: Option<&Origin>, group: &'static SettingGroup) {
         match group.standing {
             Relevance::NotNeeded => self.not_needed.push((set_by, name.to_owned(), group.why)),
             Relevance::NotHonoured => {
                 let message = format!("{name} is not supported: {}", group.why);
-                self.warnings.push(Complaint::new(message, origin));
+                self.warnings.push(Diagnostic::new(message, origin));
             }
         }
     }
 }
 
 /// Judges all entries of a file that are no settings of ours; of a section that nobody knows only its name.
-pub(super) fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judged) {
+pub(super) fn unused_in_file(entries: &[IniEntry], sections: &[(String, Origin)], judged: &mut UnusedSettings) {
     let known_sections: HashSet<&str> = sections_known().collect();
     let strange = |section: &str| !known_sections.contains(section);
     for (section, origin) in sections.iter().filter(|(section, _)| strange(section)) {
         // Servers of a galaxy have sections of their own.
         if !section.starts_with("galaxy_server.") {
-            let complaint = Complaint::new(format!("unknown section [{section}]"), Some(origin));
+            let complaint = Diagnostic::new(format!("unknown section [{section}]"), Some(origin));
             judged.warnings.push(with_hint(complaint, section, sections_known()));
         }
     }
@@ -61,7 +61,7 @@ pub(super) fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mu
 }
 
 /// Judges all `ANSIBLE_*` and `WINDLASS_*` variables that are no settings of ours.
-pub(super) fn environment(around: &Surroundings, judged: &mut Judged) {
+pub(super) fn unused_environment(around: &ProcessEnvironment, judged: &mut UnusedSettings) {
     let known = known_variables();
     let ours = |name: &str| name.starts_with("ANSIBLE_") || name.starts_with("WINDLASS_");
     for (name, value) in around.variables.iter().filter(|(name, value)| ours(name) && !value.is_empty()) {
@@ -76,7 +76,7 @@ pub(super) fn environment(around: &Surroundings, judged: &mut Judged) {
             Some((_, row)) if same(value, row.2) => {}
             Some((group, _)) => judged.found(name, SetBy::Environment(name.clone()), None, group),
             None => {
-                let complaint = Complaint::new(format!("unknown setting {name}"), None);
+                let complaint = Diagnostic::new(format!("unknown setting {name}"), None);
                 let all = GROUPS.iter().flat_map(|group| group.settings).flat_map(|row| row.1).copied();
                 judged.warnings.push(with_hint(complaint, name, known.keys().copied().chain(all)));
             }
@@ -89,7 +89,7 @@ fn sections_known() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().flat_map(|setting| setting.places().map(|(section, _)| section)).chain(others)
 }
 
-fn find(matches: impl Fn(&Row) -> bool) -> Option<(&'static Group, &'static Row)> {
+fn find(matches: impl Fn(&Row) -> bool) -> Option<(&'static SettingGroup, &'static Row)> {
     GROUPS.iter().find_map(|group| Some((group, group.settings.iter().find(|row| matches(row))?)))
 }
 
@@ -109,9 +109,9 @@ fn places_known() -> impl Iterator<Item = (&'static str, &'static str)> {
     ours.chain(others).filter(|(_, key)| *key != "*")
 }
 
-fn unknown_key(entry: &Entry, known: &[(&str, &str)]) -> Complaint {
+fn unknown_key(entry: &IniEntry, known: &[(&str, &str)]) -> Diagnostic {
     let message = format!("unknown setting {:?} in [{}]", entry.key, entry.section);
-    let complaint = Complaint::new(message, Some(&entry.key_origin));
+    let complaint = Diagnostic::new(message, Some(&entry.key_origin));
     if let Some((section, key)) = known.iter().find(|(section, key)| *key == entry.key && *section != entry.section) {
         return complaint.hint(format!("{key} belongs into [{section}]"));
     }
@@ -119,7 +119,7 @@ fn unknown_key(entry: &Entry, known: &[(&str, &str)]) -> Complaint {
     with_hint(complaint, &entry.key, here)
 }
 
-fn with_hint<'a>(complaint: Complaint, word: &str, known: impl IntoIterator<Item = &'a str>) -> Complaint {
+fn with_hint<'a>(complaint: Diagnostic, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     match nearest(word, known) {
         Some(near) => complaint.hint(format!("did you mean {near:?}?")),
         None => complaint,

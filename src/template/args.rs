@@ -3,7 +3,7 @@
 use minijinja::value::Kwargs;
 use minijinja::{Error, ErrorKind, State};
 
-use super::conversions::{bounded, int, only_text, text, truthy};
+use super::conversions::{bounded, int, only_text, to_text, truthy};
 use super::lazy;
 use crate::value::Value;
 
@@ -58,7 +58,7 @@ impl Args {
 
     /// The next parameter, by position or name. `None` (Python's) is a value.
     pub(super) fn opt(&mut self, name: &str) -> Option<Value> {
-        self.positional.next().or_else(|| self.named(name))
+        self.positional.next().or_else(|| self.named_argument(name))
     }
 
     /// The next parameter, which must be given.
@@ -67,25 +67,25 @@ impl Args {
     }
 
     /// A parameter that is given by name alone.
-    pub(super) fn named(&mut self, name: &str) -> Option<Value> {
+    pub(super) fn named_argument(&mut self, name: &str) -> Option<Value> {
         let at = self.named.iter().position(|(key, _)| key == name)?;
         Some(self.named.swap_remove(at).1)
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Result<String, Error> {
-        self.req(name).map(|value| text(&value))
+    pub(super) fn text_argument(&mut self, name: &str) -> Result<String, Error> {
+        self.req(name).map(|value| to_text(&value))
     }
 
-    /// As [`Args::text`], but a value of another type is refused.
+    /// As [`Args::text_argument`], but a value of another type is refused.
     pub(super) fn only_text(&mut self, name: &str) -> Result<String, Error> {
         only_text(&self.req(name)?)
     }
 
     pub(super) fn text_or(&mut self, name: &str, default: &str) -> String {
-        self.opt(name).map_or_else(|| default.to_owned(), |value| text(&value))
+        self.opt(name).map_or_else(|| default.to_owned(), |value| to_text(&value))
     }
 
-    pub(super) fn flag(&mut self, name: &str) -> bool {
+    pub(super) fn flag_argument(&mut self, name: &str) -> bool {
         self.opt(name).is_some_and(|value| truthy(&value))
     }
 
@@ -104,7 +104,7 @@ impl Args {
 
     /// As [`Args::length`], of a parameter that is given by name alone. One that is no whole number counts as none.
     pub(super) fn named_length(&mut self, name: &str) -> Result<Option<usize>, Error> {
-        self.named(name).and_then(|value| value.as_i64()).map(|length| bounded(length, name)).transpose()
+        self.named_argument(name).and_then(|value| value.as_i64()).map(|length| bounded(length, name)).transpose()
     }
 
     /// The rest by position.
@@ -118,7 +118,7 @@ impl Args {
     }
 
     /// Nothing may be left.
-    pub(super) fn end(mut self) -> Result<(), Error> {
+    pub(super) fn no_more_arguments(mut self) -> Result<(), Error> {
         if self.positional.next().is_some() {
             return Err(Error::new(ErrorKind::TooManyArguments, "too many arguments"));
         }

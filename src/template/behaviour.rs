@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::*;
 use crate::value::Vars;
-use crate::value::origin::{Complaint, Source};
+use crate::value::origin::{Diagnostic, Source};
 use crate::value::vault::Keyring;
 use crate::value::yaml;
 
 fn vars(file: &str, text: &str) -> Vars {
     let source = Arc::new(Source::new(file, text));
-    let nodes = yaml::parse(&source).unwrap();
+    let nodes = yaml::parse_yaml(&source).unwrap();
     nodes[0].to_vars(&Keyring::default()).unwrap()
 }
 
@@ -18,16 +18,16 @@ fn vars(file: &str, text: &str) -> Vars {
 fn render(text: &str) -> Result<Value, Error> {
     let vars = vars("vars.yml", text);
     let it = vars["it"].clone();
-    Templar::new().render(&it, &Scope::default().with(vars))
+    Templar::new().render(&it, &Scope::default().with_layer(vars))
 }
 
-fn complaint(text: &str) -> Complaint {
+fn complaint(text: &str) -> Diagnostic {
     render(text).unwrap_err().complaint()
 }
 
 fn condition(expression: &str) -> Result<bool, Error> {
     let scope =
-        Scope::default().with(vars("v.yml", "a: {b: 1}\nt: true\nn: 'no'\nx: '{{ a.b }}'\nneed: '{{ nope }}'\n"));
+        Scope::default().with_layer(vars("v.yml", "a: {b: 1}\nt: true\nn: 'no'\nx: '{{ a.b }}'\nneed: '{{ nope }}'\n"));
     Templar::new().condition(&Value::from(expression), None, &scope)
 }
 
@@ -41,7 +41,7 @@ fn a_slip_in_a_length_is_an_error_and_takes_no_memory() {
 
 /// What an expression gives, as Python prints it.
 fn printed(expression: &str) -> Result<String, Error> {
-    Templar::new().expression(expression, None, &Scope::default()).map(|value| value.to_string())
+    Templar::new().expression_value(expression, None, &Scope::default()).map(|value| value.to_string())
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn numbers_at_the_end_of_their_range_are_right_or_refused() {
 
 #[test]
 fn a_list_or_mapping_does_not_get_into_itself() {
-    let rendered = |text: &str| Templar::new().render_string(&Template::value(text, None), &Scope::default());
+    let rendered = |text: &str| Templar::new().render_string(&Template::template_value(text, None), &Scope::default());
     let change = |what: &str| {
         rendered(&format!(
             "{{% set l = [2, 1] %}}{{% set d = {{'a': l}} %}}{{% set _ = {what} %}}{{{{ l }}}}{{{{ d }}}}"
@@ -179,7 +179,7 @@ fn omit_is_dropped_from_what_holds_it() {
 fn what_a_host_answered_is_never_rendered() {
     let mut vars = vars("v.yml", "it: '{{ answer }}'\n");
     vars.insert("answer".into(), Value::from_pairs([("stdout", "{{ 1 + 1 }}")]));
-    let value = Templar::new().render(&vars["it"].clone(), &Scope::default().with(vars)).unwrap();
+    let value = Templar::new().render(&vars["it"].clone(), &Scope::default().with_layer(vars)).unwrap();
     assert_eq!(value.get_attr("stdout").unwrap().as_str(), Some("{{ 1 + 1 }}"));
 }
 
@@ -213,7 +213,7 @@ fn what_a_host_answered_is_never_evaluated() {
         "'{{ answer.stdout }}' == ''",
         "{% if true %}{{ answer.stdout }}{% endif %}",
     ] {
-        let value = Template::value(text, None);
+        let value = Template::template_value(text, None);
         let told = templar.condition(&value, None, &scope).unwrap_err().to_string();
         assert!(told.contains("refusing to evaluate"), "{text}: {told}");
         assert!(templar.indirect(&value, &scope).is_err() && templar.indirect(&vec![value].into(), &scope).is_err());
@@ -221,11 +221,11 @@ fn what_a_host_answered_is_never_evaluated() {
     assert!(templar.check_foreign(&Value::from(hostile.clone())).is_err());
     assert!(!mark.exists(), "a host's text was evaluated");
     for text in ["{{ rule }}", "{{ rules.two }}", "{{ answer.yes }}", "{{ answer.name }}", "{{ 1 == 1 }}"] {
-        assert!(templar.condition(&Template::value(text, None), None, &scope).unwrap(), "{text}");
+        assert!(templar.condition(&Template::template_value(text, None), None, &scope).unwrap(), "{text}");
     }
-    let all = templar.indirect(&Template::value("{{ rules.all }}", None), &scope).unwrap();
+    let all = templar.indirect(&Template::template_value("{{ rules.all }}", None), &scope).unwrap();
     assert_eq!(all.to_string(), "['rule', '1 == 1']");
-    assert!(templar.condition(&Template::value("{{ round }}", None), None, &scope).is_err());
+    assert!(templar.condition(&Template::template_value("{{ round }}", None), None, &scope).is_err());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_condition_is_neither_a_text_nor_a_list_unless_it_may_be() {
     {
         let message = condition(expression).unwrap_err().complaint().message;
         assert!(message.contains("must be true or false"), "{expression}: {message}");
-        let scope = Scope::default().with(vars("v.yml", "a: {b: 1}\nn: 'no'\n"));
+        let scope = Scope::default().with_layer(vars("v.yml", "a: {b: 1}\nn: 'no'\n"));
         let lenient = Templar::within(Default::default(), true);
         assert_eq!(lenient.condition(&Value::from(expression), None, &scope).unwrap(), truth, "{expression}");
     }
@@ -275,7 +275,7 @@ fn a_condition_is_neither_a_text_nor_a_list_unless_it_may_be() {
 #[test]
 fn unknown_filters_tests_and_bad_syntax_are_found_without_variables() {
     let check = |text: &str| {
-        Templar::new().check(&Template::value(text, None)).map_err(|error| {
+        Templar::new().check_template(&Template::template_value(text, None)).map_err(|error| {
             let complaint = error.complaint();
             complaint.message + &complaint.hint.map(|hint| format!(" ({hint})")).unwrap_or_default()
         })
@@ -296,7 +296,8 @@ fn unknown_filters_tests_and_bad_syntax_are_found_without_variables() {
 }
 
 fn file(text: &str, options: &Options) -> Result<String, Error> {
-    let scope = Scope::default().with(vars("v.yml", "a: 1\nlist: [1, 2]\nlater: '{{ a }}!'\nbad: '{{ nope }}'\n"));
+    let scope =
+        Scope::default().with_layer(vars("v.yml", "a: 1\nlist: [1, 2]\nlater: '{{ a }}!'\nbad: '{{ nope }}'\n"));
     Templar::new().render_file(text, Path::new("templates/x.j2"), options, &scope)
 }
 
@@ -374,13 +375,14 @@ fn what_a_template_file_includes_is_in_the_search_path() {
 
 #[test]
 fn a_view_renders_each_host_in_its_own_scope() {
-    let host = Scope::default().with(vars("h.yml", "name: h1\naddress: '{{ name }}.example'\nbad: '{{ nope }}'\n"));
+    let host =
+        Scope::default().with_layer(vars("h.yml", "name: h1\naddress: '{{ name }}.example'\nbad: '{{ nope }}'\n"));
     let mut vars = vars(
         "v.yml",
         "name: other\nit: \"{{ hostvars['h1'].address }} {{ ['h1'] | map('extract', hostvars, 'address') | join }}\"\n",
     );
     vars.insert("hostvars".into(), Value::from_pairs([("h1", Templar::view(&host))]));
-    let value = Templar::new().render(&vars["it"].clone(), &Scope::default().with(vars)).unwrap();
+    let value = Templar::new().render(&vars["it"].clone(), &Scope::default().with_layer(vars)).unwrap();
     assert_eq!(value.as_str(), Some("h1.example h1.example"));
 }
 
@@ -394,7 +396,7 @@ fn lookups_read_files_of_the_search_path_and_keep_passwords() {
     scope.search = Arc::new(vec![dir.path().into()]);
     scope.base = Arc::new(dir.path().into());
     let templar = Templar::new();
-    let get = |text: &str| templar.expression(text, None, &scope).map(|value| value.to_string());
+    let get = |text: &str| templar.expression_value(text, None, &scope).map(|value| value.to_string());
     assert_eq!(get("lookup('file', 'a.txt')").unwrap(), "content");
     assert_eq!(get("lookup('ini', 'k section=s file=a.ini')").unwrap(), "v");
     assert!(get("lookup('first_found', ['zz', 'files/a.txt'])").unwrap().ends_with("files/a.txt"));
@@ -422,14 +424,15 @@ impl Error {
 #[test]
 fn two_runs_see_environments_of_their_own() {
     let seen = |name: &str| {
-        let surroundings = crate::value::Surroundings {
+        let surroundings = crate::value::ProcessEnvironment {
             variables: [("WHO".to_owned(), name.to_owned())].into(),
             directory: format!("/work/{name}").into(),
             home: Some(format!("/home/{name}").into()),
             ..Default::default()
         };
         let text = "{{ lookup('env', 'WHO') }} {{ '~/x' | expanduser }} {{ '$WHO' | expandvars }} {{ 'y' | realpath }}";
-        Templar::within(Arc::new(surroundings), false).render_string(&Template::value(text, None), &Scope::default())
+        Templar::within(Arc::new(surroundings), false)
+            .render_string(&Template::template_value(text, None), &Scope::default())
     };
     assert_eq!(seen("a").unwrap(), "a /home/a/x a /work/a/y");
     assert_eq!(seen("b").unwrap(), "b /home/b/x b /work/b/y");

@@ -25,9 +25,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
-    use crate::template::own::Sort;
+    use crate::template::own::ProgramKind;
     use crate::template::{Scope, Templar};
-    use crate::value::{Hidden, Template};
+    use crate::value::{SecretTexts, Template};
 
     /// With one thread: the file that the program waits for comes from another task.
     #[test]
@@ -45,13 +45,13 @@ mod tests {
             format!("{{{{ lookup('pipe', '{waits}; echo 1') }}}}"),
         ] {
             let templar = Templar::new();
-            templar.add_own(Sort::Filter, scratch.path());
-            templar.add_own(Sort::Lookup, scratch.path());
+            templar.add_own(ProgramKind::Filter, scratch.path());
+            templar.add_own(ProgramKind::Lookup, scratch.path());
             let go = go.clone();
             let said = runtime.block_on(async {
-                let value = Template::value(&text, None);
+                let value = Template::template_value(&text, None);
                 let rendering = tokio::spawn(async move {
-                    templar.check(&value)?;
+                    templar.check_template(&value)?;
                     templar.render_string(&value, &Scope::default())
                 });
                 let made = tokio::spawn(async move {
@@ -74,14 +74,16 @@ mod tests {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             let said = runtime.block_on(async {
-                let secret = crate::value::Deferred::value("the Secret s", &Hidden::default(), || {
+                let secret = crate::value::Deferred::deferred_value("the Secret s", &SecretTexts::default(), || {
                     super::wait_for(tokio::time::sleep(std::time::Duration::from_millis(200)))?;
                     Ok("x".to_owned())
                 });
-                let scope = Arc::new(Scope::default().with([("s".into(), secret)].into()));
+                let scope = Arc::new(Scope::default().with_layer([("s".into(), secret)].into()));
                 let host = || {
                     let scope = scope.clone();
-                    tokio::spawn(async move { Templar::new().render_string(&Template::value("{{ s }}", None), &scope) })
+                    tokio::spawn(async move {
+                        Templar::new().render_string(&Template::template_value("{{ s }}", None), &scope)
+                    })
                 };
                 futures::future::join_all((0..8).map(|_| host())).await
             });

@@ -2,15 +2,15 @@
 
 pub use super::environment::{filter_words as filters, test_words as tests};
 use super::{functions, lookups};
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// All lookups, sorted by name.
-pub fn lookups() -> Vec<&'static Word> {
+pub fn lookups() -> Vec<&'static LanguageItem> {
     lookups::LOOKUPS.iter().map(|(word, _)| word).collect()
 }
 
 /// All functions, sorted by name.
-pub fn functions() -> Vec<&'static Word> {
+pub fn functions() -> Vec<&'static LanguageItem> {
     functions::FUNCTIONS.iter().map(|(word, _)| word).collect()
 }
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
     use crate::value::Template;
 
-    fn all() -> Vec<&'static Word> {
+    fn all() -> Vec<&'static LanguageItem> {
         [filters(), super::tests(), lookups(), functions()].concat()
     }
 
@@ -37,7 +37,7 @@ mod tests {
         let templar = Templar::new();
         let mut wrong = Vec::new();
         for word in all().into_iter().filter(|word| !word.gives.is_empty()) {
-            let template = Template::value(&format!("{{{{ {} }}}}", word.example), None);
+            let template = Template::template_value(&format!("{{{{ {} }}}}", word.example), None);
             match templar.render_string(&template, &Scope::default()) {
                 Ok(given) if given == word.gives => {}
                 other => wrong.push(format!("{}: {} gives {other:?}, not {:?}", word.name, word.example, word.gives)),

@@ -9,40 +9,44 @@ use minijinja::syntax::SyntaxConfig;
 use super::engine::{self, Engine};
 use super::environment::{filter_names, test_names};
 use super::lookups::LOOKUPS;
-use super::naming::find;
-use super::programs::{Programs, Sort};
-use super::rewrite::{Reading, tokens};
+use super::naming::locate_word;
+use super::programs::{ProgramKind, Programs};
+use super::rewrite::{SourceMode, tokens};
 use super::{COLLECTIONS, Error};
 use crate::value::mutex::RwLock;
 use crate::value::nearest::nearest;
 use crate::value::{Origin, Template, Value};
 
 /// Checks every template in a value.
-pub(super) fn value(engine: &'static Engine, value: &Value) -> Result<(), Error> {
+pub(super) fn check_value_syntax(engine: &'static Engine, value: &Value) -> Result<(), Error> {
     let Some(object) = value.as_object() else { return Ok(()) };
     if let Some(template) = object.downcast_ref::<Template>() {
         return text(engine, &template.source, template.origin.as_ref());
     }
     match object.try_iter_pairs() {
         Some(pairs) if value.kind() == minijinja::value::ValueKind::Map => {
-            pairs.into_iter().try_for_each(|(_, item)| self::value(engine, &item))
+            pairs.into_iter().try_for_each(|(_, item)| self::check_value_syntax(engine, &item))
         }
-        _ => object.try_iter().into_iter().flatten().try_for_each(|item| self::value(engine, &item)),
+        _ => object.try_iter().into_iter().flatten().try_for_each(|item| self::check_value_syntax(engine, &item)),
     }
 }
 
 fn text(engine: &'static Engine, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
     once(&engine.good[0], source, || {
         engine::check_text(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
-        names(engine.programs(), source, Reading::Template, &engine::syntax(), origin)
+        names(engine.programs(), source, SourceMode::Template, &engine::syntax(), origin)
     })
 }
 
 /// Checks an expression without braces.
-pub(super) fn expression(engine: &'static Engine, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
+pub(super) fn check_expression_syntax(
+    engine: &'static Engine,
+    source: &str,
+    origin: Option<&Origin>,
+) -> Result<(), Error> {
     once(&engine.good[1], source, || {
         engine::check_expression(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
-        names(engine.programs(), source, Reading::Expression, &SyntaxConfig::default(), origin)
+        names(engine.programs(), source, SourceMode::Expression, &SyntaxConfig::default(), origin)
     })
 }
 
@@ -63,7 +67,7 @@ fn once(
 fn names(
     programs: &Programs,
     source: &str,
-    reading: Reading,
+    reading: SourceMode,
     syntax: &SyntaxConfig,
     origin: Option<&Origin>,
 ) -> Result<(), Error> {
@@ -123,14 +127,14 @@ fn known_name(
 ) -> Result<(), Error> {
     let short = COLLECTIONS.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
     let own = match what {
-        "filter" => programs.find(Sort::Filter, short),
-        "lookup" => programs.find(Sort::Lookup, short),
+        "filter" => programs.find_program_path(ProgramKind::Filter, short),
+        "lookup" => programs.find_program_path(ProgramKind::Lookup, short),
         _ => None,
     };
     if name.is_empty() || known.contains(&short) || own.is_some() {
         return Ok(());
     }
     let near = nearest(short, known.iter().copied()).map(str::to_owned);
-    let origin = origin.map(|origin| find(origin, source, name));
+    let origin = origin.map(|origin| locate_word(origin, source, name));
     Err(Error::Unknown { what, name: name.to_owned(), near, origin })
 }

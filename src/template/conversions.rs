@@ -29,7 +29,7 @@ pub(super) fn fits(bytes: Option<usize>) -> Result<(), Error> {
 }
 
 /// A value as text, as Python's `str` gives it.
-pub(super) fn text(value: &Value) -> String {
+pub(super) fn to_text(value: &Value) -> String {
     value.to_string()
 }
 
@@ -56,7 +56,7 @@ pub(super) fn truthy(value: &Value) -> bool {
 }
 
 /// The items of a list; the keys of a mapping, the characters of a string.
-pub(super) fn items(value: &Value) -> Result<Vec<Value>, Error> {
+pub(super) fn iterate(value: &Value) -> Result<Vec<Value>, Error> {
     if value.is_none() || value.is_number() || value.kind() == ValueKind::Bool {
         return Err(fail(format!("{} is not iterable", kind(value))));
     }
@@ -75,9 +75,9 @@ pub(super) fn pairs(value: &Value, what: &str) -> Result<Vec<(Value, Value)>, Er
 }
 
 /// A list, for filters that take nothing else.
-pub(super) fn list(value: &Value, what: &str) -> Result<Vec<Value>, Error> {
+pub(super) fn to_list(value: &Value, what: &str) -> Result<Vec<Value>, Error> {
     match value.kind() {
-        ValueKind::Seq | ValueKind::Iterable => items(value),
+        ValueKind::Seq | ValueKind::Iterable => iterate(value),
         _ => Err(fail(format!("{what} needs a list, this is {}", kind(value)))),
     }
 }

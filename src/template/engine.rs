@@ -8,7 +8,7 @@ use minijinja::{Environment, Expression};
 
 use super::Error;
 use super::programs::Programs;
-use super::rewrite::{Reading, rewrite};
+use super::rewrite::{SourceMode, rewrite};
 use crate::value::mutex::{Mutex, RwLock};
 
 /// All filters, tests and functions, with the programs of a project. Runs with the same programs have the same engine, which
@@ -31,7 +31,7 @@ static ENGINES: Mutex<BTreeMap<Programs, &'static Engine>> = Mutex::new(BTreeMap
 
 impl Engine {
     /// The engine for a project with these programs. `build` is the same for all.
-    pub(super) fn with(programs: Programs, build: fn() -> Environment<'static>) -> &'static Engine {
+    pub(super) fn for_programs(programs: Programs, build: fn() -> Environment<'static>) -> &'static Engine {
         let mut engines = ENGINES.lock();
         engines.entry(programs.clone()).or_insert_with(|| {
             let (environment, expressions, good) = Default::default();
@@ -45,10 +45,10 @@ impl Engine {
 
     /// Whether a name is that of a function, and so no variable.
     pub(super) fn is_function(&'static self, name: &str) -> bool {
-        self.environment().globals().any(|(known, _)| known == name)
+        self.minijinja_environment().globals().any(|(known, _)| known == name)
     }
 
-    pub(super) fn environment(&'static self) -> &'static Environment<'static> {
+    pub(super) fn minijinja_environment(&'static self) -> &'static Environment<'static> {
         self.environment.get_or_init(|| {
             let mut environment = (self.build)();
             environment.set_loader(|name| {
@@ -57,7 +57,7 @@ impl Engine {
                     (None, Some(text)) => (text, false),
                     (None, None) => return Ok(None),
                 };
-                rewrite(text, Reading::Template, &syntax(), backslashes, &self.programs).map(Some)
+                rewrite(text, SourceMode::Template, &syntax(), backslashes, &self.programs).map(Some)
             });
             environment
         })
@@ -110,9 +110,9 @@ pub(super) fn compile(engine: &'static Engine, source: &str, backslashes: bool) 
 }
 
 fn new_expression(engine: &'static Engine, source: &str, backslashes: bool) -> Compiled {
-    rewrite(source, Reading::Expression, &SyntaxConfig::default(), backslashes, &engine.programs)
-        .and_then(|text| engine.environment().compile_expression_owned(text))
-        .map_err(|error| Error::other(super::words(&error), None))
+    rewrite(source, SourceMode::Expression, &SyntaxConfig::default(), backslashes, &engine.programs)
+        .and_then(|text| engine.minijinja_environment().compile_expression_owned(text))
+        .map_err(|error| Error::other(super::engine_error_text(&error), None))
 }
 
 /// Whether an expression without braces compiles; the error has no place yet. What is compiled is not kept: it takes
@@ -126,17 +126,17 @@ pub(super) fn check_text(engine: &'static Engine, source: &str) -> Result<(), Er
     if let Some(expression) = lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
         return new_expression(engine, expression, true).map(drop);
     }
-    rewrite(source, Reading::Template, &syntax(), true, &engine.programs)
-        .and_then(|text| engine.environment().template_from_named_str(TEXT, &text).map(drop))
-        .map_err(|error| Error::other(super::words(&error), None))
+    rewrite(source, SourceMode::Template, &syntax(), true, &engine.programs)
+        .and_then(|text| engine.minijinja_environment().template_from_named_str(TEXT, &text).map(drop))
+        .map_err(|error| Error::other(super::engine_error_text(&error), None))
 }
 
 /// The compiled text of a template file that names no other and has the usual syntax, from the cache or new.
-pub(super) fn file(
+pub(super) fn file_template(
     engine: &'static Engine,
     text: &str,
 ) -> Result<minijinja::Template<'static, 'static>, minijinja::Error> {
-    engine.environment().get_template(&format!("{FILE}{text}"))
+    engine.minijinja_environment().get_template(&format!("{FILE}{text}"))
 }
 
 /// Whether the engine's name of a template is that of one from [`file`].
@@ -146,5 +146,5 @@ pub(super) fn is_file(name: &str) -> bool {
 
 /// The engine, to be copied for a template file.
 pub(super) fn copy_of(engine: &'static Engine) -> Environment<'static> {
-    engine.environment().clone()
+    engine.minijinja_environment().clone()
 }

@@ -8,7 +8,7 @@ use super::{
     COLLECTIONS, engine, filters, functions, is_omit, jinja_tests, lazy, macro_arguments, methods, operations, render,
 };
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// An environment without templates.
 pub(super) fn new() -> Environment<'static> {
@@ -18,7 +18,7 @@ pub(super) fn new() -> Environment<'static> {
     env.set_syntax(engine::syntax());
     env.set_formatter(put_out);
     env.set_unknown_method_callback(methods::call);
-    for (word, filter) in filters::all() {
+    for (word, filter) in filters::all_filters() {
         let filter = *filter;
         add_filter(&mut env, word.name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| match Args::new(
             state,
@@ -60,7 +60,7 @@ pub(super) fn new() -> Environment<'static> {
     }
     operations::install(&mut env);
     macro_arguments::install(&mut env);
-    functions::add(&mut env);
+    functions::add_functions(&mut env);
     env
 }
 
@@ -111,14 +111,14 @@ fn write(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
     // Asking anything but a number for one costs more than all the rest here.
     match value.is_integer().then(|| value.as_i64()).flatten() {
         Some(number) => out.write_str(itoa::Buffer::new().format(number))?,
-        None => out.write_str(&render::print(value))?,
+        None => out.write_str(&render::value_to_text(value))?,
     }
     Ok(())
 }
 
 /// All filters, sorted by name.
-pub fn filter_words() -> Vec<&'static Word> {
-    let own = filters::all().map(|(word, _)| word);
+pub fn filter_words() -> Vec<&'static LanguageItem> {
+    let own = filters::all_filters().map(|(word, _)| word);
     let of_undefined = filters::of_undefined::FILTERS.iter().map(|(word, _)| word);
     let engine = filters::ENGINE_FILTERS.iter().map(|(word, _)| word);
     // What our rewriting of templates adds is no word of the language.
@@ -128,7 +128,7 @@ pub fn filter_words() -> Vec<&'static Word> {
 }
 
 /// All tests, sorted by name.
-pub fn test_words() -> Vec<&'static Word> {
+pub fn test_words() -> Vec<&'static LanguageItem> {
     let own = jinja_tests::TESTS.iter().map(|(word, _)| word);
     let of_undefined = jinja_tests::of_undefined::TESTS.iter().map(|(word, _)| word);
     let mut words: Vec<_> = own.chain(of_undefined).chain(jinja_tests::ENGINE_TESTS).collect();

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use crate::value::Origin;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// What goes wrong while rendering.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -69,13 +69,13 @@ impl Error {
     }
 
     /// What is wrong in one line, at its place, to be shown with a caret.
-    pub fn complaint(&self) -> Complaint {
+    pub fn complaint(&self) -> Diagnostic {
         let chain = self.chain();
         let mut message = self.root().to_string();
         for variable in chain.iter().rev() {
             message.push_str(&format!(", needed by {variable:?}"));
         }
-        let complaint = Complaint::new(message, self.origin());
+        let complaint = Diagnostic::new(message, self.origin());
         match self.root() {
             Error::Unknown { near: Some(near), .. } => complaint.hint(format!("did you mean {near:?}?")),
             _ => complaint,
@@ -100,7 +100,7 @@ impl Error {
     }
 }
 
-impl From<Error> for Complaint {
+impl From<Error> for Diagnostic {
     fn from(error: Error) -> Self {
         error.complaint()
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use minijinja::syntax::SyntaxConfig;
 
 use super::programs::Programs;
-use super::rewrite::{Reading, rewrite};
-use super::{Error, Options, Scope, engine, guard, naming, render, words};
+use super::rewrite::{SourceMode, rewrite};
+use super::{Error, Options, Scope, engine, engine_error_text, guard, naming, render};
 use crate::value::origin::{Origin, Source};
 
 /// Renders the text of a template file. Places in errors are of the file.
-pub(super) fn render(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
+pub(super) fn render_file(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
     let origin = Origin { source: Arc::new(Source::new(path, text)), line: 1, column: 1 };
     guard::located(Some(&origin), || rendered(text, path, options, scope))
 }
@@ -23,19 +23,19 @@ fn rendered(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> R
     let mut options = options.clone();
     let (body, headers) = header(text, &mut options).map_err(at)?;
     let rendered = match stands_alone(body) && has_usual_syntax(&options) {
-        true => engine::file(scope.engine, body).and_then(|template| template.render(render::root(scope))),
+        true => engine::file_template(scope.engine, body).and_then(|template| template.render(render::root(scope))),
         false => in_a_copy(body, path, &options, scope),
     };
     let rendered = rendered.map_err(|error| {
         let origin = origin(error.line().map_or(1, |line| line + headers));
         match error.name().filter(|name| !engine::is_file(name) && *name != path.to_string_lossy()) {
             Some(name) if Error::inside(&error).is_none() => {
-                let message = format!("in {name}, line {}: {}", error.line().unwrap_or(1), words(&error));
+                let message = format!("in {name}, line {}: {}", error.line().unwrap_or(1), engine_error_text(&error));
                 Error::other(message, Some(&origin))
             }
             _ => match syntax(&options) {
                 Ok(syntax) => naming::explain_file(&error, body, &syntax, &origin, scope),
-                Err(error) => Error::other(words(&error), Some(&origin)),
+                Err(error) => Error::other(engine_error_text(&error), Some(&origin)),
             },
         }
     })?;
@@ -77,7 +77,7 @@ fn in_a_copy(body: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> 
     let (search, included) = (search(path, options, scope), syntax.clone());
     let programs = scope.engine.programs();
     engine.set_loader(move |name| read(name, &search, &included, programs));
-    let text = rewrite(body, Reading::Template, &syntax, false, programs)?;
+    let text = rewrite(body, SourceMode::Template, &syntax, false, programs)?;
     engine.template_from_named_str(&path.to_string_lossy(), &text)?.render(render::root(scope))
 }
 
@@ -100,9 +100,9 @@ fn read(
         return Ok(None);
     }
     let Some(path) = search.iter().map(|dir| dir.join(within)).find(|path| path.is_file()) else { return Ok(None) };
-    let text = crate::value::read::text(&path)
+    let text = crate::value::read::read_text(&path)
         .map_err(|error| super::conversions::fail(format!("cannot read {}: {error}", path.display())))?;
-    rewrite(text.strip_suffix('\n').unwrap_or(&text), Reading::Template, syntax, false, programs).map(Some)
+    rewrite(text.strip_suffix('\n').unwrap_or(&text), SourceMode::Template, syntax, false, programs).map(Some)
 }
 
 fn syntax(options: &Options) -> Result<SyntaxConfig, minijinja::Error> {

@@ -4,45 +4,53 @@ use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::args::Args;
-use super::conversions::{fail, text};
+use super::conversions::{fail, to_text};
 use super::filters::times;
 use super::{lazy, lookups};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// Adds a function to an environment.
 type Add = fn(&mut Environment<'static>);
 
 /// Every function and what is like one, sorted by name. `dict`, `namespace` and `range` are the engine's own.
-pub(super) static FUNCTIONS: &[(Word, Add)] = &[
+pub(super) static FUNCTIONS: &[(LanguageItem, Add)] = &[
     (
-        Word::new("cycler", "An object whose method next() returns the values one after the other, in a cycle.")
-            .takes("values...")
-            .example("cycler('odd', 'even')"),
+        LanguageItem::new(
+            "cycler",
+            "An object whose method next() returns the values one after the other, in a cycle.",
+        )
+        .takes("values...")
+        .example("cycler('odd', 'even')"),
         |env| {
             env.add_function("cycler", |Rest(items): Rest<Value>| Value::from_object(Cycler::new(items)));
         },
     ),
     (
-        Word::new("dict", "A mapping of named arguments.").takes("names=values...").gives("dict(a=1)", "{'a': 1}"),
+        LanguageItem::new("dict", "A mapping of named arguments.")
+            .takes("names=values...")
+            .gives("dict(a=1)", "{'a': 1}"),
         |env| env.add_function("dict", dict),
     ),
     (
-        Word::new("joiner", "An object that returns an empty text on its first call, and its separator afterwards.")
-            .takes("separator=', '")
-            .example("joiner('; ')"),
+        LanguageItem::new(
+            "joiner",
+            "An object that returns an empty text on its first call, and its separator afterwards.",
+        )
+        .takes("separator=', '")
+        .example("joiner('; ')"),
         |env| {
             env.add_function("joiner", |separator: Option<String>| Value::from_object(Joiner::new(separator)));
         },
     ),
     (
-        Word::new("lipsum", "Random paragraphs of filler text, of min to max words.")
+        LanguageItem::new("lipsum", "Random paragraphs of filler text, of min to max words.")
             .takes("n=5, html=true, min=20, max=100")
             .gives("lipsum(n=2, html=false).splitlines() | length", "3"),
         |env| env.add_function("lipsum", lipsum),
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "lookup",
             "Runs a lookup: returns a single result as it is, and joins several texts with commas. With \
              errors='ignore' or 'warn' a failure returns none.",
@@ -56,25 +64,26 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         },
     ),
     (
-        Word::new("namespace", "An object whose members set can change, even inside loops and blocks.")
+        LanguageItem::new("namespace", "An object whose members set can change, even inside loops and blocks.")
             .takes("names=values...")
             .gives("namespace(count=1).count", "1"),
         |_| {},
     ),
     (
-        Word::new("now", "The time on the controller, with members such as year; with fmt, as text.")
+        LanguageItem::new("now", "The time on the controller, with members such as year; with fmt, as text.")
             .takes("utc=false, fmt=none")
             .example("now(utc=true, fmt='%Y-%m-%d')"),
         |env| env.add_function("now", times::now),
     ),
     (
-        Word::new("omit", "A value that omits the argument that it is given to.").example("mode | default(omit)"),
+        LanguageItem::new("omit", "A value that omits the argument that it is given to.")
+            .example("mode | default(omit)"),
         |env| {
             env.add_global("omit", super::omit());
         },
     ),
     (
-        Word::new("q", "The short name of query.")
+        LanguageItem::new("q", "The short name of query.")
             .takes("name, terms..., options...")
             .gives("q('items', 1, 2)", "[1, 2]"),
         |env| {
@@ -84,7 +93,7 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         },
     ),
     (
-        Word::new("query", "Runs a lookup; the result is always a list, as loop needs it.")
+        LanguageItem::new("query", "Runs a lookup; the result is always a list, as loop needs it.")
             .takes("name, terms..., errors='strict', options...")
             .gives("query('items', 1, 2)", "[1, 2]"),
         |env| {
@@ -94,13 +103,13 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         },
     ),
     (
-        Word::new("range", "A sequence of whole numbers, without the end.")
+        LanguageItem::new("range", "A sequence of whole numbers, without the end.")
             .takes("start=0, end, step=1")
             .gives("range(1, 4) | list", "[1, 2, 3]"),
         |env| env.add_function("range", range),
     ),
     (
-        Word::new("undef", "An undefined value, to mark a variable that the user has to set.")
+        LanguageItem::new("undef", "An undefined value, to mark a variable that the user has to set.")
             .takes("hint=none")
             .example("undef(hint='set it for every host')"),
         |env| env.add_function("undef", |_: Rest<ValueOrKwargs>| Value::UNDEFINED),
@@ -108,7 +117,7 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
 ];
 
 /// Adds all functions to an environment.
-pub(super) fn add(env: &mut Environment<'static>) {
+pub(super) fn add_functions(env: &mut Environment<'static>) {
     env.remove_global("debug");
     FUNCTIONS.iter().for_each(|(_, add)| add(env));
 }
@@ -123,11 +132,11 @@ fn dict(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value,
         None => indexmap::IndexMap::new(),
         Some(map) if map.kind() == ValueKind::Map => super::conversions::pairs(&map, "dict")?.into_iter().collect(),
         Some(list) => {
-            let pair = |pair: &Value| match super::conversions::items(pair)?.as_slice() {
+            let pair = |pair: &Value| match super::conversions::iterate(pair)?.as_slice() {
                 [key, value] => Ok((key.clone(), value.clone())),
                 _ => Err(fail("dict needs pairs of a key and a value")),
             };
-            super::conversions::items(&list)?.iter().map(pair).collect::<Result<_, Error>>()?
+            super::conversions::iterate(&list)?.iter().map(pair).collect::<Result<_, Error>>()?
         }
     };
     all.extend(args.rest_named().into_iter().map(|(name, value)| (Value::from(name), value)));
@@ -157,12 +166,12 @@ fn lipsum(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Valu
 /// `lookup('name', terms..., wantlist=, errors=, default=...)`.
 fn look_up(state: &mut State<'_, '_>, values: &[Value], query: bool) -> Result<Value, Error> {
     let Ok(mut args) = Args::new(state, values)? else { return Err(Error::from(ErrorKind::UndefinedError)) };
-    let name = args.text("name")?;
-    let want_list = args.named("wantlist").is_some_and(|value| value.is_true()) || query;
-    let errors = args.named("errors").map_or_else(|| "strict".to_owned(), |value| text(&value));
+    let name = args.text_argument("name")?;
+    let want_list = args.named_argument("wantlist").is_some_and(|value| value.is_true()) || query;
+    let errors = args.named_argument("errors").map_or_else(|| "strict".to_owned(), |value| to_text(&value));
     let terms = args.rest();
     let scope = lazy::scope_of(state);
-    let found = match lookups::run(&name, terms, args.rest_named(), &scope) {
+    let found = match lookups::run_lookup(&name, terms, args.rest_named(), &scope) {
         Ok(found) => found,
         Err(error) if errors == "strict" => return Err(error.into_engine()),
         Err(error) => {
@@ -179,7 +188,7 @@ fn look_up(state: &mut State<'_, '_>, values: &[Value], query: bool) -> Result<V
     match found.len() {
         1 => Ok(found.into_iter().next().expect("there is one")),
         _ if found.iter().all(|value| value.kind() == ValueKind::String) => {
-            Ok(Value::from(found.iter().map(text).collect::<Vec<_>>().join(",")))
+            Ok(Value::from(found.iter().map(to_text).collect::<Vec<_>>().join(",")))
         }
         _ => Ok(Value::from(found)),
     }

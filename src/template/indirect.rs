@@ -44,7 +44,7 @@ fn deeper(templar: &Templar, value: &Value, scope: &Scope, depth: usize) -> Resu
         Some(own) if depth > 0 => deeper(templar, &own, scope, depth - 1),
         _ => {
             let rendered = templar.render(value, scope)?;
-            check(&rendered, &template.source, template.origin.as_ref()).map(|()| rendered)
+            check_indirect(&rendered, &template.source, template.origin.as_ref()).map(|()| rendered)
         }
     }
 }
@@ -67,7 +67,7 @@ fn written(source: &str, scope: &Scope) -> Option<Value> {
 }
 
 /// Refuses a value that was rendered if there is a text in it that is more than a name.
-pub(super) fn check(value: &Value, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
+pub(super) fn check_indirect(value: &Value, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
     let is_fit = |value: &Value| value.as_str().is_none_or(|text| NAME.is_match(text.trim()));
     let fits = match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => value.try_iter().is_ok_and(|mut items| items.all(|item| is_fit(&item))),

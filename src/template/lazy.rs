@@ -17,7 +17,7 @@ pub(super) struct Lazy {
 
 /// All variables of a scope as a mapping: the root of every template, `vars`, one host of `hostvars`.
 #[derive(Clone)]
-pub(super) struct View(pub Arc<Scope>);
+pub(super) struct ScopeView(pub Arc<Scope>);
 
 impl std::fmt::Debug for Lazy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -25,7 +25,7 @@ impl std::fmt::Debug for Lazy {
     }
 }
 
-impl std::fmt::Debug for View {
+impl std::fmt::Debug for ScopeView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("variables")
     }
@@ -50,7 +50,7 @@ pub(super) fn see(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
 fn revealed(secret: &Deferred) -> Result<Value, Error> {
     // An API server may be asked for it by whoever is first. Without `waiting`, hosts that need it too would hold all threads of the
     // runtime, which would never hear the answer.
-    let text = secret.known().unwrap_or_else(|| waiting(|| secret.read()));
+    let text = secret.known().unwrap_or_else(|| waiting(|| secret.resolve()));
     text.map(Value::from).map_err(|message| Error::other(message, None))
 }
 
@@ -71,7 +71,7 @@ fn look(value: &Value, scope: &Arc<Scope>) -> Option<Value> {
 
 /// Why a member that is there is undefined: its text fails.
 pub(super) fn failure(value: &Value, key: &Value) -> Option<Error> {
-    let (raw, scope) = match (value.downcast_object_ref::<Lazy>(), value.downcast_object_ref::<View>()) {
+    let (raw, scope) = match (value.downcast_object_ref::<Lazy>(), value.downcast_object_ref::<ScopeView>()) {
         (Some(lazy), _) => (lazy.inner.get_item(key).ok()?, &lazy.scope),
         (None, Some(view)) => (view.0.get(key.as_str()?)?.clone(), &view.0),
         (None, None) => return None,
@@ -110,7 +110,7 @@ impl Object for Lazy {
     }
 }
 
-impl Object for View {
+impl Object for ScopeView {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         self.get_value_by_str(key.as_str()?)
     }
@@ -123,7 +123,7 @@ impl Object for View {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.0.names().iter().map(|name| Value::from(name.clone())).collect())
+        Enumerator::Values(self.0.variable_names().iter().map(|name| Value::from(name.clone())).collect())
     }
 }
 
@@ -132,19 +132,19 @@ pub(super) const SCOPE: &str = " scope";
 
 /// The value with every template in it rendered and no lazy parts. `omit` is dropped from lists and mappings.
 pub(super) fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
-    Settling { scope, views: false, left: DEEPEST_ON_THE_WAY }.value(value)
+    EagerCopy { scope, views: false, left: DEEPEST_ON_THE_WAY }.value(value)
 }
 
 /// As [`settle`], for arguments of filters: `vars` and `hostvars` stay views, for they are large.
 pub(super) fn settle_argument(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
-    Settling { scope, views: true, left: DEEPEST_ON_THE_WAY }.value(value)
+    EagerCopy { scope, views: true, left: DEEPEST_ON_THE_WAY }.value(value)
 }
 
 /// How deep what a template builds on its way may nest; a namespace may even be put into itself.
 const DEEPEST_ON_THE_WAY: usize = 1_000;
 
 #[derive(Clone, Copy)]
-struct Settling<'a> {
+struct EagerCopy<'a> {
     scope: &'a Arc<Scope>,
     /// Views stay.
     views: bool,
@@ -152,7 +152,7 @@ struct Settling<'a> {
     left: usize,
 }
 
-impl Settling<'_> {
+impl EagerCopy<'_> {
     fn value(self, value: &Value) -> Result<Value, Error> {
         let Some(object) = value.as_object() else {
             return match value.kind() {
@@ -169,18 +169,18 @@ impl Settling<'_> {
             return revealed(secret);
         }
         if let Some(lazy) = object.downcast_ref::<Lazy>() {
-            return Settling { scope: &lazy.scope, ..self }.value(&lazy.inner);
+            return EagerCopy { scope: &lazy.scope, ..self }.value(&lazy.inner);
         }
-        if let Some(view) = object.downcast_ref::<View>() {
-            return if self.views { Ok(value.clone()) } else { Settling { scope: &view.0, ..self }.view() };
+        if let Some(view) = object.downcast_ref::<ScopeView>() {
+            return if self.views { Ok(value.clone()) } else { EagerCopy { scope: &view.0, ..self }.view() };
         }
-        if let Some(plain) = super::mutable::plain(value) {
+        if let Some(plain) = super::mutable::plain_copy(value) {
             return self.value(&plain);
         }
         let left = self.left.checked_sub(1).ok_or_else(|| {
             Error::other(format!("more than {DEEPEST_ON_THE_WAY} lists and mappings within each other"), None)
         })?;
-        if self.is_settled(value) { Ok(value.clone()) } else { Settling { left, ..self }.container(value) }
+        if self.is_settled(value) { Ok(value.clone()) } else { EagerCopy { left, ..self }.container(value) }
     }
 
     /// All variables of the scope.
@@ -189,7 +189,7 @@ impl Settling<'_> {
             let raw = self.scope.get(name).expect("the scope has its own names");
             Ok((Value::from(name.clone()), self.value(raw)?))
         };
-        Ok(Value::from_pairs(self.scope.names().iter().map(pair).collect::<Result<Vec<_>, Error>>()?))
+        Ok(Value::from_pairs(self.scope.variable_names().iter().map(pair).collect::<Result<Vec<_>, Error>>()?))
     }
 
     fn container(self, value: &Value) -> Result<Value, Error> {
@@ -224,20 +224,20 @@ impl Settling<'_> {
         let Some(object) = value.as_object() else {
             return !matches!(value.kind(), ValueKind::Invalid | ValueKind::Undefined);
         };
-        if object.is::<View>() {
+        if object.is::<ScopeView>() {
             return self.views;
         }
         if object.is::<Template>()
             || object.is::<Deferred>()
             || object.is::<Lazy>()
             || is_omit(value)
-            || super::mutable::plain(value).is_some()
+            || super::mutable::plain_copy(value).is_some()
         {
             return false;
         }
         // What is too deep is looked at level by level.
         let Some(left) = self.left.checked_sub(1) else { return false };
-        let below = Settling { left, ..self };
+        let below = EagerCopy { left, ..self };
         match object.repr() {
             ObjectRepr::Map => object.try_iter_pairs().into_iter().flatten().all(|(_, item)| below.is_settled(&item)),
             ObjectRepr::Seq => {
@@ -252,13 +252,13 @@ impl Settling<'_> {
 /// Whether a filter's argument must be settled first. `vars` and `hostvars` stay views: they are large.
 pub(super) fn needs_settling(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return value.kind() == ValueKind::Invalid };
-    if object.is::<View>() || value.is_tuple() || is_omit(value) {
+    if object.is::<ScopeView>() || value.is_tuple() || is_omit(value) {
         return false;
     }
     match object.repr() {
         ObjectRepr::Map | ObjectRepr::Seq => {
             object.is::<Lazy>()
-                || super::mutable::plain(value).is_some()
+                || super::mutable::plain_copy(value).is_some()
                 || is_plain_container(value)
                 // The engine's own, which may have been put into itself.
                 || object.type_name() == namespace()
@@ -280,7 +280,9 @@ fn namespace() -> &'static str {
 /// What a failing value says, as our error.
 fn invalid(value: &Value) -> Error {
     match value.try_iter() {
-        Err(error) => Error::inside(&error).cloned().unwrap_or_else(|| Error::other(super::words(&error), None)),
+        Err(error) => {
+            Error::inside(&error).cloned().unwrap_or_else(|| Error::other(super::engine_error_text(&error), None))
+        }
         Ok(_) => Error::other("a value that cannot be rendered", None),
     }
 }
@@ -289,6 +291,6 @@ fn invalid(value: &Value) -> Error {
 pub(super) fn scope_of(state: &minijinja::State<'_, '_>) -> Arc<Scope> {
     state
         .lookup(SCOPE)
-        .and_then(|value| value.downcast_object_ref::<View>().map(|view| view.0.clone()))
+        .and_then(|value| value.downcast_object_ref::<ScopeView>().map(|view| view.0.clone()))
         .unwrap_or_default()
 }

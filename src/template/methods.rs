@@ -4,7 +4,7 @@ use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
 use super::args::Args;
-use super::conversions::{fail, fits, text};
+use super::conversions::{fail, fits, to_text};
 use super::{lazy, printf, python};
 use crate::value::Value;
 
@@ -65,7 +65,7 @@ fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value
             Value::from(format!("{}{s}{}", fill.repeat(left), fill.repeat(missing - left)))
         }
         "partition" | "rpartition" => {
-            let sep = args.text("sep")?;
+            let sep = args.text_argument("sep")?;
             let parts = if method == "partition" { s.split_once(&*sep) } else { s.rsplit_once(&*sep) };
             let parts = match parts {
                 Some((before, after)) => [before, &sep, after],
@@ -76,19 +76,19 @@ fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value
         }
         "rsplit" => {
             let (sep, max) = (args.opt("sep").filter(|sep| !sep.is_none()), args.int("maxsplit")?.unwrap_or(-1));
-            Value::from(rsplit(s, sep.map(|sep| text(&sep)), max))
+            Value::from(rsplit(s, sep.map(|sep| to_text(&sep)), max))
         }
-        "removeprefix" => Value::from(s.strip_prefix(&*args.text("prefix")?).unwrap_or(s)),
-        "removesuffix" => Value::from(s.strip_suffix(&*args.text("suffix")?).unwrap_or(s)),
+        "removeprefix" => Value::from(s.strip_prefix(&*args.text_argument("prefix")?).unwrap_or(s)),
+        "removesuffix" => Value::from(s.strip_suffix(&*args.text_argument("suffix")?).unwrap_or(s)),
         "casefold" => Value::from(s.to_lowercase().replace('ß', "ss")),
         "isprintable" => Value::from(s.chars().all(|c| c == ' ' || !c.is_control() && !c.is_whitespace())),
         "split" => super::filters::split(state, args.before(Value::from(s)))?,
-        "splitlines" => python::lines(s, args.flag("keepends")).into_iter().map(Value::from).collect(),
+        "splitlines" => python::python_lines(s, args.flag_argument("keepends")).into_iter().map(Value::from).collect(),
         "swapcase" => Value::from(s.chars().map(swap_case).collect::<String>()),
         "title" => Value::from(title(s)),
         "translate" => Value::from(translate(s, &args.req("table")?)),
         "index" | "rindex" => {
-            let sub = args.text("sub")?;
+            let sub = args.text_argument("sub")?;
             let at = if method == "index" { s.find(&*sub) } else { s.rfind(&*sub) };
             Value::from(at.map(|at| s[..at].chars().count()).ok_or_else(|| fail("substring not found"))?)
         }
@@ -175,7 +175,7 @@ fn translate(s: &str, table: &Value) -> String {
         Ok(other) if other.is_none() => String::new(),
         Ok(other) if !other.is_undefined() => {
             let number = other.as_usize().and_then(|number| char::from_u32(u32::try_from(number).ok()?));
-            number.map_or_else(|| text(&other), String::from)
+            number.map_or_else(|| to_text(&other), String::from)
         }
         _ => c.to_string(),
     };

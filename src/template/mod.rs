@@ -46,11 +46,11 @@ use engine::Engine;
 pub use error::Error;
 pub use filters::{Hashing, crypt};
 use programs::Programs;
-use rewrite::Reading;
-pub use scope::{Layer, Outside, Page, Scope};
+use rewrite::SourceMode;
+pub use scope::{Layer, LookupHost, Scope, WebPage};
 
 use crate::value::mutex::RwLock;
-use crate::value::{Origin, Surroundings, Template, Value};
+use crate::value::{Origin, ProcessEnvironment, Template, Value};
 
 /// What the names of Ansible's own filters, tests and lookups may begin with.
 const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
@@ -60,7 +60,7 @@ const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
 pub struct Templar {
     /// Whether a condition may be of any type, and is true as in Python (`allow_broken_conditionals`).
     pub lenient: bool,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ProcessEnvironment>,
     /// Of the run's own filters and lookups.
     engine: RwLock<&'static Engine>,
 }
@@ -68,7 +68,8 @@ pub struct Templar {
 /// Without programs.
 impl Default for &'static Engine {
     fn default() -> Self {
-        static PLAIN: LazyLock<&'static Engine> = LazyLock::new(|| Engine::with(Programs::default(), environment::new));
+        static PLAIN: LazyLock<&'static Engine> =
+            LazyLock::new(|| Engine::for_programs(Programs::default(), environment::new));
         *PLAIN
     }
 }
@@ -110,21 +111,21 @@ impl Templar {
     }
 
     /// For templates that see this environment. `lenient`: a condition may be of any type.
-    pub fn within(surroundings: Arc<Surroundings>, lenient: bool) -> Arc<Self> {
+    pub fn within(surroundings: Arc<ProcessEnvironment>, lenient: bool) -> Arc<Self> {
         Arc::new(Templar { lenient, surroundings, ..Templar::default() })
     }
 
     /// What its templates see of the environment.
-    pub fn surroundings(&self) -> &Arc<Surroundings> {
+    pub fn surroundings(&self) -> &Arc<ProcessEnvironment> {
         &self.surroundings
     }
 
     /// Takes note of the filters or lookups in a directory of the project.
-    pub fn add_own(&self, sort: own::Sort, directory: &std::path::Path) {
+    pub fn add_own(&self, sort: own::ProgramKind, directory: &std::path::Path) {
         let mut engine = self.engine.write();
         let mut programs = engine.programs().clone();
-        programs.add(sort, directory);
-        *engine = Engine::with(programs, environment::new);
+        programs.add_directory(sort, directory);
+        *engine = Engine::for_programs(programs, environment::new);
     }
 
     /// A scope without variables.
@@ -157,12 +158,12 @@ impl Templar {
         if is_omit(&value) {
             return Ok(value);
         }
-        render::settle_of(&value, &template.source, Reading::Template, template.origin.as_ref(), &scope)
+        render::settle_of(&value, &template.source, SourceMode::Template, template.origin.as_ref(), &scope)
     }
 
     /// As [`Templar::render`], to a string as Ansible prints it.
     pub fn render_string(&self, value: &Value, scope: &Scope) -> Result<String, Error> {
-        Ok(render::print(&self.render(value, scope)?))
+        Ok(render::value_to_text(&self.render(value, scope)?))
     }
 
     /// Renders the text of a template file.
@@ -173,7 +174,7 @@ impl Templar {
         options: &Options,
         scope: &Scope,
     ) -> Result<String, Error> {
-        file::render(text, path, options, &self.completed(scope))
+        file::render_file(text, path, options, &self.completed(scope))
     }
 
     /// Evaluates a condition: an expression without braces (`when: x is defined`), or a boolean.
@@ -184,7 +185,7 @@ impl Templar {
                 let found = self.indirect(expression, scope)?;
                 let origin = template.origin.as_ref().or(origin);
                 match found.as_str() {
-                    Some(text) => self.expression(text, origin, scope)?,
+                    Some(text) => self.expression_value(text, origin, scope)?,
                     None => found,
                 }
             }
@@ -219,32 +220,32 @@ impl Templar {
 
     /// Refuses a text to be evaluated that a host may have said, unless it is a name or a list of them.
     pub fn check_foreign(&self, value: &Value) -> Result<(), Error> {
-        indirect::check(value, "{{ }}", None)
+        indirect::check_indirect(value, "{{ }}", None)
     }
 
     /// Evaluates an expression without braces (`loop` of `until`, `debug: var=`), keeping its type.
-    pub fn expression(&self, expression: &str, origin: Option<&Origin>, scope: &Scope) -> Result<Value, Error> {
+    pub fn expression_value(&self, expression: &str, origin: Option<&Origin>, scope: &Scope) -> Result<Value, Error> {
         let scope = self.completed(scope);
         let value = self.evaluate(expression, origin, &scope)?;
         if is_omit(&value) {
             return Ok(value);
         }
-        render::settle_of(&value, expression, Reading::Expression, origin, &scope)
+        render::settle_of(&value, expression, SourceMode::Expression, origin, &scope)
     }
 
     /// The value of an expression; a string that came of a variable with an expression in it is not evaluated again.
     fn evaluate(&self, expression: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
-        render::expression(expression.trim(), origin, scope)
+        render::evaluate_expression(expression.trim(), origin, scope)
     }
 
     /// Checks the syntax of every template in a value, and that its filters and tests exist, without variables.
-    pub fn check(&self, value: &Value) -> Result<(), Error> {
-        check::value(*self.engine.read(), value)
+    pub fn check_template(&self, value: &Value) -> Result<(), Error> {
+        check::check_value_syntax(*self.engine.read(), value)
     }
 
-    /// As [`Templar::check`], for an expression without braces.
+    /// As [`Templar::check_template`], for an expression without braces.
     pub fn check_expression(&self, expression: &str, origin: Option<&Origin>) -> Result<(), Error> {
-        check::expression(*self.engine.read(), expression.trim(), origin)
+        check::check_expression_syntax(*self.engine.read(), expression.trim(), origin)
     }
 
     /// Runs a lookup by name, as `with_<name>` of a task with this action does; the result is a list.
@@ -254,13 +255,13 @@ impl Templar {
             ValueKind::Seq | ValueKind::Iterable => terms.try_iter().into_iter().flatten().collect(),
             _ => vec![terms],
         };
-        lookups::run(name, terms, lookups::of_task(name, action), &self.completed(scope)).map(Value::from)
+        lookups::run_lookup(name, terms, lookups::of_task(name, action), &self.completed(scope)).map(Value::from)
     }
 
     /// All variables of a scope as a mapping, each rendered in that scope when it is looked at: `vars`, or one host
     /// of `hostvars`. Such a mapping may stand in another scope's variables.
     pub fn view(scope: &Scope) -> Value {
-        Value::from_object(lazy::View(Arc::new(scope.clone())))
+        Value::from_object(lazy::ScopeView(Arc::new(scope.clone())))
     }
 }
 
@@ -288,7 +289,7 @@ impl Object for Omit {
 }
 
 /// An engine's error in one line without its own places, for ours are better.
-pub(crate) fn words(error: &minijinja::Error) -> String {
+pub(crate) fn engine_error_text(error: &minijinja::Error) -> String {
     let kind = error.kind().to_string();
     match error.detail() {
         Some(detail) if matches!(error.kind(), minijinja::ErrorKind::InvalidOperation) => detail.to_owned(),

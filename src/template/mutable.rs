@@ -7,7 +7,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
 use super::conversions::fail;
-use super::lazy::{Lazy, View};
+use super::lazy::{Lazy, ScopeView};
 use crate::value::mutex::Mutex;
 use crate::value::{DEEPEST, Value};
 
@@ -27,7 +27,7 @@ pub(super) fn mutable(value: Value) -> Value {
 }
 
 /// The unchangeable copy of a changeable value; None: it is none.
-pub(super) fn plain(value: &Value) -> Option<Value> {
+pub(super) fn plain_copy(value: &Value) -> Option<Value> {
     if let Some(list) = value.downcast_object_ref::<List>() {
         return Some(Value::from(lock(&list.0).clone()));
     }
@@ -63,7 +63,7 @@ fn holds(value: &Value, address: usize, left: usize) -> bool {
         return std::ptr::from_ref(dict).addr() == address || within(&items(), address, left);
     }
     // No variable has what a template changes in it, and none is rendered for this.
-    if object.is::<Lazy>() || object.is::<View>() {
+    if object.is::<Lazy>() || object.is::<ScopeView>() {
         return false;
     }
     match object.repr() {

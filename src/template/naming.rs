@@ -6,15 +6,15 @@ use minijinja::machinery::{Span, Token};
 use minijinja::syntax::SyntaxConfig;
 
 use super::render::{Session, is_undefined};
-use super::rewrite::{Reading, tokens};
-use super::{Error, Scope, engine, lazy, words};
+use super::rewrite::{SourceMode, tokens};
+use super::{Error, Scope, engine, engine_error_text, lazy};
 use crate::value::{Origin, Value};
 
 /// Our error for one of the engine's, which came of `source`.
 pub(super) fn explain(
     error: &minijinja::Error,
     source: &str,
-    reading: Reading,
+    reading: SourceMode,
     origin: Option<&Origin>,
     scope: &Arc<Scope>,
 ) -> Error {
@@ -24,7 +24,10 @@ pub(super) fn explain(
     if is_undefined(error) {
         return undefined(source, reading, origin, scope);
     }
-    Error::Other { message: words(error), origin: origin.map(|origin| line_of(origin, source, error.line())) }
+    Error::Other {
+        message: engine_error_text(error),
+        origin: origin.map(|origin| line_of(origin, source, error.line())),
+    }
 }
 
 /// An error of a variable's text, with the place that used it around; errors of filters get the place alone.
@@ -32,11 +35,11 @@ fn within(error: Error, source: &str, origin: Option<&Origin>) -> Error {
     match error {
         Error::Other { message, origin: None } => Error::other(message, origin),
         Error::Unknown { what, name, near, origin: None } => {
-            let origin = origin.map(|origin| find(origin, source, &name));
+            let origin = origin.map(|origin| locate_word(origin, source, &name));
             Error::Unknown { what, name, near, origin }
         }
         Error::Undefined { name, origin: None } => {
-            let origin = origin.map(|origin| find(origin, source, &name));
+            let origin = origin.map(|origin| locate_word(origin, source, &name));
             Error::Undefined { name, origin }
         }
         error => error,
@@ -44,7 +47,7 @@ fn within(error: Error, source: &str, origin: Option<&Origin>) -> Error {
 }
 
 /// The error for an undefined value in a text: the first of its variables that is undefined and not asked whether.
-pub(super) fn undefined(source: &str, reading: Reading, origin: Option<&Origin>, scope: &Arc<Scope>) -> Error {
+pub(super) fn undefined(source: &str, reading: SourceMode, origin: Option<&Origin>, scope: &Arc<Scope>) -> Error {
     let _session = Session::enter();
     culprit(source, reading, origin, scope).unwrap_or_else(|| {
         let name = source.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
@@ -52,19 +55,19 @@ pub(super) fn undefined(source: &str, reading: Reading, origin: Option<&Origin>,
     })
 }
 
-fn culprit(source: &str, reading: Reading, origin: Option<&Origin>, scope: &Arc<Scope>) -> Option<Error> {
-    let syntax = if reading == Reading::Template { engine::syntax() } else { SyntaxConfig::default() };
+fn culprit(source: &str, reading: SourceMode, origin: Option<&Origin>, scope: &Arc<Scope>) -> Option<Error> {
+    let syntax = if reading == SourceMode::Template { engine::syntax() } else { SyntaxConfig::default() };
     let tokens = tokens(source, reading, &syntax).ok()?;
     let locals = locals(&tokens);
     let chains = (0..tokens.len()).filter_map(|i| chain(&tokens, i)).filter(|chain| !locals.contains(&chain.root));
     let mut chains = chains.filter(|chain| !chain.asked);
     let undefined = chains.find_map(|chain| {
-        let origin = origin.map(|origin| find(origin, source, chain.root));
+        let origin = origin.map(|origin| locate_word(origin, source, chain.root));
         failure(&chain, origin.as_ref(), scope)
     });
     undefined.or_else(|| {
         let hint = tokens.iter().enumerate().find_map(|(i, _)| hint(&tokens[i..]))?;
-        Some(Error::Hint { hint, origin: origin.map(|origin| find(origin, source, "undef")) })
+        Some(Error::Hint { hint, origin: origin.map(|origin| locate_word(origin, source, "undef")) })
     })
 }
 
@@ -250,7 +253,7 @@ fn follow(chain: &Chain<'_>, scope: &Arc<Scope>) -> Option<Result<(), Failure>> 
 }
 
 /// The place of a word of the text, found again in the file: the text begins at `origin`.
-pub(super) fn find(origin: &Origin, source: &str, word: &str) -> Origin {
+pub(super) fn locate_word(origin: &Origin, source: &str, word: &str) -> Origin {
     let lines = origin.source.text.lines().enumerate().skip(origin.line.saturating_sub(1));
     for (i, line) in lines.take(source.lines().count() + 1) {
         let skip = if i + 1 == origin.line { origin.column - 1 } else { 0 };
@@ -296,12 +299,12 @@ pub(super) fn explain_file(
         return within(inner.clone(), "", Some(origin));
     }
     if !is_undefined(error) {
-        return Error::other(words(error), Some(origin));
+        return Error::other(engine_error_text(error), Some(origin));
     }
     // Only the line that failed is looked at: others may have names that are asked about or never reached.
     let _session = Session::enter();
     let found = || {
-        let tokens = tokens(body, Reading::Template, syntax).ok()?;
+        let tokens = tokens(body, SourceMode::Template, syntax).ok()?;
         let headers = origin.source.text.lines().count() - body.lines().count();
         let here = |span: &Span| usize::from(span.start_line) + headers == origin.line;
         let locals = locals(&tokens);
@@ -309,7 +312,7 @@ pub(super) fn explain_file(
             .filter(|i| here(&tokens[*i].1))
             .filter_map(|i| chain(&tokens, i))
             .filter(|chain| !chain.asked && !locals.contains(&chain.root))
-            .find_map(|chain| failure(&chain, Some(&find(origin, "", chain.root)), scope))
+            .find_map(|chain| failure(&chain, Some(&locate_word(origin, "", chain.root)), scope))
     };
     found().unwrap_or_else(|| Error::other("something in this line is undefined", Some(origin)))
 }

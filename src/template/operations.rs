@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use minijinja::value::{Rest, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use super::conversions::{fail, fits, items};
+use super::conversions::{fail, fits, iterate};
 use super::{lazy, printf, python, time};
 use crate::value::Value;
 
@@ -31,7 +31,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
         }
     });
     env.add_filter("_pos", |state: &mut State<'_, '_>, a: Value| match numbers(&settled(state, a.clone())?, &a) {
-        Some(_) => Ok(python::number(&a)),
+        Some(_) => Ok(python::to_number(&a)),
         None => Err(fail(format!("+ is not defined for {}", python::type_name(&a)))),
     });
     env.add_filter("_slice", |value: Value, Rest(bounds): Rest<Value>| slice(&value, &bounds));
@@ -39,10 +39,10 @@ pub(super) fn install(env: &mut Environment<'static>) {
 }
 
 const BINARY: &[(&str, Operation)] = &[
-    ("_lt", |a, b| compare(a, "<", b).map(Value::from)),
-    ("_le", |a, b| compare(a, "<=", b).map(Value::from)),
-    ("_gt", |a, b| compare(a, ">", b).map(Value::from)),
-    ("_ge", |a, b| compare(a, ">=", b).map(Value::from)),
+    ("_lt", |a, b| compare_values(a, "<", b).map(Value::from)),
+    ("_le", |a, b| compare_values(a, "<=", b).map(Value::from)),
+    ("_gt", |a, b| compare_values(a, ">", b).map(Value::from)),
+    ("_ge", |a, b| compare_values(a, ">=", b).map(Value::from)),
     ("_sub", sub),
     ("_mul", mul),
     ("_mod", modulo),
@@ -61,7 +61,7 @@ fn settled(state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
 }
 
 /// Whether `a SIGN b` holds, of settled values.
-pub(super) fn compare(a: &Value, sign: &str, b: &Value) -> Result<bool, Error> {
+pub(super) fn compare_values(a: &Value, sign: &str, b: &Value) -> Result<bool, Error> {
     Ok(match (sign, python::order(a, b, sign)?) {
         (_, None) => false,
         ("<", Some(order)) => order == Ordering::Less,
@@ -80,7 +80,7 @@ fn chain(state: &mut State<'_, '_>, first: Value, Rest(rest): Rest<Value>) -> Re
         let holds = match sign {
             "in" | "not in" => contains(state, left, right)? == (sign == "in"),
             "==" | "!=" => (settled(state, left)? == settled(state, right.clone())?) == (sign == "=="),
-            _ => compare(&settled(state, left)?, sign, &settled(state, right.clone())?)?,
+            _ => compare_values(&settled(state, left)?, sign, &settled(state, right.clone())?)?,
         };
         if !holds {
             return Ok(false);
@@ -141,7 +141,7 @@ fn numbers(a: &Value, b: &Value) -> Option<Numbers> {
     if !is(a) || !is(b) {
         return None;
     }
-    let (a, b) = (python::number(a), python::number(b));
+    let (a, b) = (python::to_number(a), python::to_number(b));
     match (a.is_integer() && b.is_integer(), i128::try_from(a.clone()), i128::try_from(b.clone())) {
         (true, Ok(a), Ok(b)) => Some(Numbers::Whole(a, b)),
         _ => Some(Numbers::Float(f64::try_from(a).ok()?, f64::try_from(b).ok()?)),
@@ -158,13 +158,13 @@ fn whole(number: Option<i128>) -> Result<Value, Error> {
 }
 
 /// `a + b`, but for texts: what `sum` does.
-pub(super) fn add(a: &Value, b: &Value) -> Result<Value, Error> {
+pub(super) fn add_values(a: &Value, b: &Value) -> Result<Value, Error> {
     let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
     match numbers(a, b) {
         Some(Numbers::Whole(a, b)) => whole(a.checked_add(b)),
         Some(Numbers::Float(a, b)) => Ok(Value::from(a + b)),
         None if is_list(a) && is_list(b) && a.is_tuple() == b.is_tuple() => {
-            Ok(like(a, [items(a)?, items(b)?].concat()))
+            Ok(like(a, [iterate(a)?, iterate(b)?].concat()))
         }
         None => Err(undefined_operation(a, "+", b)),
     }
@@ -199,7 +199,7 @@ pub(super) fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
     match (repeated.as_str(), repeated.kind()) {
         (Some(text), _) => fits(text.len()).map(|()| Value::from(text.repeat(times))),
         (None, ValueKind::Seq | ValueKind::Iterable) => {
-            let list = items(repeated)?;
+            let list = iterate(repeated)?;
             fits(list.len() * size_of::<Value>())?;
             let all = std::iter::repeat_n(list, times).flatten().collect();
             Ok(like(repeated, all))
@@ -259,7 +259,7 @@ fn slice(value: &Value, bounds: &[Value]) -> Result<Value, Error> {
         None => Ok(None),
         Some(bound) if bound.is_none() => Ok(None),
         Some(bound) if bound.is_undefined() => Err(Error::from(ErrorKind::UndefinedError)),
-        Some(bound) => match python::number(bound) {
+        Some(bound) => match python::to_number(bound) {
             number if number.is_integer() => Ok(number.as_i64()),
             _ => Err(fail("the bounds of a slice must be whole numbers")),
         },
@@ -303,7 +303,7 @@ fn each(value: Value) -> Result<Value, Error> {
             Err(fail(format!("cannot loop over {}", super::conversions::kind(&value))))
         }
         // The engine does not know how long a text is, and so not which character is the last.
-        ValueKind::String => items(&value).map(Value::from),
+        ValueKind::String => iterate(&value).map(Value::from),
         _ => Ok(value),
     }
 }

@@ -8,7 +8,7 @@ use crate::value::Vars;
 
 fn with_templates(json: &Json) -> Value {
     match json {
-        Json::String(text) => Template::value(text, None),
+        Json::String(text) => Template::template_value(text, None),
         Json::Array(items) => Value::from(items.iter().map(with_templates).collect::<Vec<_>>()),
         Json::Object(map) => Value::from_pairs(map.iter().map(|(key, value)| (key.clone(), with_templates(value)))),
         other => Value::from(minijinja::value::Serde(other.clone())),
@@ -32,7 +32,7 @@ fn templates_give_what_ansible_gives() {
     let cases: Json = serde_json::from_str(include_str!("cases.json")).unwrap();
     let vars: Vars =
         cases["vars"].as_object().unwrap().iter().map(|(k, v)| (k.as_str().into(), with_templates(v))).collect();
-    let scope = Scope::default().with(vars);
+    let scope = Scope::default().with_layer(vars);
     let templar = Templar::new();
     let mut wrong = Vec::new();
     for case in cases["cases"].as_array().unwrap() {
@@ -40,7 +40,7 @@ fn templates_give_what_ansible_gives() {
         if OTHERWISE.iter().any(|(template, _)| *template == source) {
             continue;
         }
-        let ours = templar.render(&Template::value(source, None), &scope);
+        let ours = templar.render(&Template::template_value(source, None), &scope);
         let ours = ours.map(|value| serde_json::to_value(&value).unwrap());
         match (&ours, case.get("result")) {
             (Ok(ours), Some(theirs)) if same(ours, theirs) => {}

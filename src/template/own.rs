@@ -10,15 +10,15 @@ use minijinja::State;
 use minijinja::value::{Serde, ValueKind};
 
 use super::args::Args;
-use super::conversions::{fail, items};
-pub use super::programs::Sort;
+use super::conversions::{fail, iterate};
+pub use super::programs::ProgramKind;
 use super::{Error, lazy};
 use crate::value::Value;
 use crate::value::{mapping, read};
 
 /// `value | _own('name', args...)`
 pub(super) fn filter(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, minijinja::Error> {
-    let (value, name) = (args.req("value")?, args.text("name")?);
+    let (value, name) = (args.req("value")?, args.text_argument("name")?);
     call_filter(state, &name, value, args.rest(), args.rest_named())
 }
 
@@ -31,7 +31,7 @@ pub(super) fn call_filter(
     kwargs: Vec<(String, Value)>,
 ) -> Result<Value, minijinja::Error> {
     let scope = lazy::scope_of(state);
-    let program = scope.engine.programs().find(Sort::Filter, name);
+    let program = scope.engine.programs().find_program_path(ProgramKind::Filter, name);
     let program = program.ok_or_else(|| fail(format!("there is no filter {name:?}")))?;
     let asked = mapping([("value", value), ("args", Value::from(args)), ("kwargs", mapping(kwargs))]);
     run(program, &asked, &scope.base).map_err(|why| fail(format!("the filter {name:?} {why}")))
@@ -49,7 +49,7 @@ pub(super) fn lookup(
     let wrong = |why: String| Error::other(format!("the lookup {name:?} {why}"), None);
     let found = run(program, &asked, base).map_err(wrong)?;
     match found.kind() {
-        ValueKind::Seq => items(&found).map_err(|error| wrong(super::words(&error))),
+        ValueKind::Seq => iterate(&found).map_err(|error| wrong(super::engine_error_text(&error))),
         _ => Ok(vec![found]),
     }
 }
@@ -117,11 +117,11 @@ mod tests {
         program(at, "own_text", "#!/bin/sh\necho hello\n");
         fs::write(at.join("own_plain"), "no program").unwrap();
         let templar = Templar::new();
-        templar.add_own(Sort::Filter, at);
-        templar.add_own(Sort::Lookup, at);
+        templar.add_own(ProgramKind::Filter, at);
+        templar.add_own(ProgramKind::Lookup, at);
         let render = |text: &str| {
-            let value = Template::value(text, None);
-            templar.check(&value)?;
+            let value = Template::template_value(text, None);
+            templar.check_template(&value)?;
             templar.render_string(&value, &Scope::default())
         };
         let given = render("{{ [1, 'ä'] | own_echo('b', c=2) | to_json }}").unwrap();
@@ -143,18 +143,18 @@ mod tests {
         let templars = [(); 3].map(|()| Templar::new());
         for (number, (directory, templar)) in directories.iter().zip(&templars).enumerate() {
             program(directory.path(), "own_number", &format!("#!/bin/sh\necho {number}\n"));
-            templar.add_own(Sort::Filter, directory.path());
-            templar.add_own(Sort::Lookup, directory.path());
+            templar.add_own(ProgramKind::Filter, directory.path());
+            templar.add_own(ProgramKind::Lookup, directory.path());
         }
         let same = [
             "{{ 5 | own_number }}",
             "{{ lookup('own_number') }}",
             "{% if true %}{{ [5] | map('own_number') | first }}{% endif %}",
         ];
-        for text in same.map(|text| Template::value(text, None)) {
+        for text in same.map(|text| Template::template_value(text, None)) {
             for round in 0..2 {
                 let [one, two, none] = templars.each_ref().map(|templar| {
-                    templar.check(&text)?;
+                    templar.check_template(&text)?;
                     templar.render_string(&text, &Scope::default())
                 });
                 assert_eq!((one.unwrap().as_str(), two.unwrap().as_str()), ("0", "1"), "{text:?} {round}");
@@ -168,12 +168,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         program(directory.path(), "own_seven", "#!/bin/sh\necho 7\n");
         let templar = Templar::new();
-        templar.add_own(Sort::Filter, directory.path());
+        templar.add_own(ProgramKind::Filter, directory.path());
         let mut of_host = templar.scope();
-        of_host.push(std::sync::Arc::new([("x".into(), Template::value("{{ 1 | own_seven }}", None))].into()));
+        of_host.push(std::sync::Arc::new([("x".into(), Template::template_value("{{ 1 | own_seven }}", None))].into()));
         let mut scope = templar.scope();
         scope.push(std::sync::Arc::new([("other".into(), Templar::view(&of_host))].into()));
-        let value = templar.render_string(&Template::value("{{ other.x }}", None), &scope);
+        let value = templar.render_string(&Template::template_value("{{ other.x }}", None), &scope);
         assert_eq!(value.unwrap(), "7");
     }
 }

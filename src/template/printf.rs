@@ -5,13 +5,13 @@ use minijinja::Error;
 use minijinja::formatting::{FormatStyle, format as engine_format};
 use minijinja::value::{Kwargs, ValueKind};
 
-use super::conversions::{fail, items, kind};
+use super::conversions::{fail, iterate, kind};
 use super::python;
 use crate::value::{Value, float};
 
 /// `format % value`
 pub(super) fn percent(format: &str, value: &Value) -> Result<String, Error> {
-    let values = if value.is_tuple() { items(value)? } else { vec![value.clone()] };
+    let values = if value.is_tuple() { iterate(value)? } else { vec![value.clone()] };
     // What has members is taken for names of a format, and may be left over.
     let spare = !value.is_tuple() && matches!(value.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Iterable);
     fill(format, values, spare)

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 /// What a program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sort {
+pub enum ProgramKind {
     Filter,
     Lookup,
 }
 
 /// The programs of one run, by sort and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Programs(BTreeMap<(Sort, String), PathBuf>);
+pub(super) struct Programs(BTreeMap<(ProgramKind, String), PathBuf>);
 
 impl Programs {
     /// Takes note of the programs in a directory, by their names without an ending. Of two of one name the first stays.
-    pub(super) fn add(&mut self, sort: Sort, directory: &Path) {
+    pub(super) fn add_directory(&mut self, sort: ProgramKind, directory: &Path) {
         let Ok(entries) = std::fs::read_dir(directory) else { return };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
@@ -33,7 +33,7 @@ impl Programs {
     }
 
     /// The program of that name.
-    pub(super) fn find(&self, sort: Sort, name: &str) -> Option<&Path> {
+    pub(super) fn find_program_path(&self, sort: ProgramKind, name: &str) -> Option<&Path> {
         // Most runs have none.
         if self.0.is_empty() {
             return None;
@@ -43,6 +43,6 @@ impl Programs {
 
     /// Whether there are filters at all.
     pub(super) fn has_filters(&self) -> bool {
-        self.0.keys().any(|(sort, _)| *sort == Sort::Filter)
+        self.0.keys().any(|(sort, _)| *sort == ProgramKind::Filter)
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 }
 
 /// A boolean as the number that it is in Python; other values as they are.
-pub(super) fn number(value: &Value) -> Value {
+pub(super) fn to_number(value: &Value) -> Value {
     match value.kind() {
         ValueKind::Bool => Value::from(i64::from(value.is_true())),
         _ => value.clone(),
@@ -43,7 +43,7 @@ pub(super) fn order(a: &Value, b: &Value, sign: &str) -> Result<Option<Ordering>
     match (a.kind(), b.kind()) {
         (Number, Number) | (String, String) | (Bytes, Bytes) if !is_nan(a) && !is_nan(b) => Ok(Some(a.cmp(b))),
         (Number | Bool, Number | Bool) if is_nan(a) || is_nan(b) => Ok(None),
-        (Number | Bool, Number | Bool) => Ok(Some(number(a).cmp(&number(b)))),
+        (Number | Bool, Number | Bool) => Ok(Some(to_number(a).cmp(&to_number(b)))),
         (Seq | Iterable, Seq | Iterable) if a.is_tuple() == b.is_tuple() => {
             let (a, b): (Vec<Value>, Vec<Value>) = (a.try_iter()?.collect(), b.try_iter()?.collect());
             match a.iter().zip(&b).find(|(a, b)| a != b) {
@@ -96,7 +96,7 @@ pub(super) fn repr(value: &Value) -> String {
 }
 
 /// The lines of a text; `keep` keeps their ends.
-pub(super) fn lines(text: &str, keep: bool) -> Vec<&str> {
+pub(super) fn python_lines(text: &str, keep: bool) -> Vec<&str> {
     let ends = |c: char| {
         matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
     };

@@ -8,8 +8,8 @@ use minijinja::ErrorKind;
 use minijinja::value::ValueKind;
 
 use super::engine::{TEXT, compile, lone_expression};
-use super::lazy::{self, View};
-use super::rewrite::Reading;
+use super::lazy::{self, ScopeView};
+use super::rewrite::SourceMode;
 use super::{Error, Scope, guard, naming};
 use crate::value::{Origin, Template, Value};
 
@@ -22,13 +22,13 @@ thread_local! {
     /// While a text with statements is rendered: how many values it put out, and the last one.
     static OUTPUT: RefCell<Option<(usize, Value)>> = const { RefCell::new(None) };
     /// Texts that failed since the outermost one began, so that explaining an error does not render them again.
-    static FAILED: RefCell<HashMap<(usize, usize), Failed>> = RefCell::default();
+    static FAILED: RefCell<HashMap<(usize, usize), FailedTemplate>> = RefCell::default();
     /// How many texts are being rendered or explained on this thread.
     static NESTED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A text that failed in a scope. It holds both, so that nothing else gets the addresses by which it is found.
-struct Failed {
+struct FailedTemplate {
     _source: Arc<str>,
     _scope: Arc<Scope>,
     error: Error,
@@ -41,12 +41,12 @@ pub(super) fn template(template: &Template, scope: &Arc<Scope>) -> Result<Value,
     if let Some(error) = FAILED.with_borrow(|failed| failed.get(&here).map(|failed| failed.error.clone())) {
         return Err(error);
     }
-    let _running = Running::enter(template, here)?;
+    let _running = RenderFrame::enter(template, here)?;
     let origin = template.origin.as_ref();
-    guard::located(origin, || text(&template.source, origin, scope)).inspect_err(|error| {
+    guard::located(origin, || render_text(&template.source, origin, scope)).inspect_err(|error| {
         let (source, scope) = (template.source.clone(), scope.clone());
         FAILED.with_borrow_mut(|failed| {
-            failed.insert(here, Failed { _source: source, _scope: scope, error: error.clone() })
+            failed.insert(here, FailedTemplate { _source: source, _scope: scope, error: error.clone() })
         });
     })
 }
@@ -57,7 +57,7 @@ fn identity(template: &Template, scope: &Arc<Scope>) -> (usize, usize) {
 }
 
 /// Renders a text that may have template marks.
-pub(super) fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn render_text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     // A block scalar's newline behind a lone expression does not make it text; behind text it stays.
     let body = source.strip_suffix('\n');
     let Some(expression) = lone_expression(body.unwrap_or(source)) else { return mixed(source, origin, scope) };
@@ -69,19 +69,19 @@ pub(super) fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) ->
 }
 
 /// Evaluates an expression without braces. The result may be lazy, but not undefined.
-pub(super) fn expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn evaluate_expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     evaluate(source, false, origin, scope)
 }
 
-/// `backslashes`: as for [`rewrite`].
+/// `backslashes`: as for [`crate::template::rewrite`].
 fn evaluate(source: &str, backslashes: bool, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     let _session = Session::enter();
     let compiled = compile(scope.engine, source, backslashes);
     let compiled = (*compiled).as_ref().map_err(|error| place(error.clone(), origin))?;
-    let explain = |error| naming::explain(&error, source, Reading::Expression, origin, scope);
+    let explain = |error| naming::explain(&error, source, SourceMode::Expression, origin, scope);
     let value = guard::located(origin, || compiled.eval(root(scope)).map_err(explain))?;
     if value.is_undefined() {
-        return Err(naming::undefined(source, Reading::Expression, origin, scope));
+        return Err(naming::undefined(source, SourceMode::Expression, origin, scope));
     }
     Ok(value)
 }
@@ -90,7 +90,7 @@ fn evaluate(source: &str, backslashes: bool, origin: Option<&Origin>, scope: &Ar
 pub(super) fn settle_of(
     value: &Value,
     source: &str,
-    reading: Reading,
+    reading: SourceMode,
     origin: Option<&Origin>,
     scope: &Arc<Scope>,
 ) -> Result<Value, Error> {
@@ -102,21 +102,21 @@ pub(super) fn settle_of(
 
 /// The root of a template: the scope's variables.
 pub(super) fn root(scope: &Arc<Scope>) -> Value {
-    Value::from_object(View(scope.clone()))
+    Value::from_object(ScopeView(scope.clone()))
 }
 
 /// A text with several parts: a string, unless exactly one value came out and nothing else.
 fn mixed(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     let _session = Session::enter();
     let name = format!("{TEXT}{source}");
-    let explain = |error: &minijinja::Error| naming::explain(error, source, Reading::Template, origin, scope);
-    let template = scope.engine.environment().get_template(&name).map_err(|error| explain(&error))?;
+    let explain = |error: &minijinja::Error| naming::explain(error, source, SourceMode::Template, origin, scope);
+    let template = scope.engine.minijinja_environment().get_template(&name).map_err(|error| explain(&error))?;
     let outer = OUTPUT.replace(Some((0, Value::UNDEFINED)));
     let rendered = template.render(root(scope));
     let output = OUTPUT.replace(outer);
     let text = rendered.map_err(|error| explain(&error))?;
     match output {
-        Some((1, value)) if text == print(&value) => Ok(value),
+        Some((1, value)) if text == value_to_text(&value) => Ok(value),
         _ => Ok(Value::from(text)),
     }
 }
@@ -132,7 +132,7 @@ pub(super) fn put_out(value: &Value) {
 }
 
 /// A value as text, as Python prints it; nothing for `None`. The value must be settled.
-pub(super) fn print(value: &Value) -> String {
+pub(super) fn value_to_text(value: &Value) -> String {
     match value.kind() {
         ValueKind::None => String::new(),
         ValueKind::Number if !value.is_integer() => float(value),
@@ -183,9 +183,9 @@ impl Drop for Session {
 }
 
 /// A text on the stack of those being rendered.
-struct Running;
+struct RenderFrame;
 
-impl Running {
+impl RenderFrame {
     fn enter(template: &Template, here: (usize, usize)) -> Result<Self, Error> {
         RUNNING.with_borrow_mut(|running| {
             if running.contains(&here) || running.len() >= DEPTH {
@@ -194,12 +194,12 @@ impl Running {
                 return Err(Error::other(message, template.origin.as_ref()));
             }
             running.push(here);
-            Ok(Running)
+            Ok(RenderFrame)
         })
     }
 }
 
-impl Drop for Running {
+impl Drop for RenderFrame {
     fn drop(&mut self) {
         RUNNING.with_borrow_mut(|running| running.pop());
     }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn the_failure_of_a_scope_that_is_gone_is_not_that_of_the_next_one() {
         let greeting = Template { source: "hello {{ who }}".into(), origin: None };
-        let scope = |name: &str| Arc::new(Scope::default().with(Vars::from([(name.into(), Value::from("x"))])));
+        let scope = |name: &str| Arc::new(Scope::default().with_layer(Vars::from([(name.into(), Value::from("x"))])));
         let _session = Session::enter();
         for _ in 0..100 {
             // Each scope is dropped before the next one is made, which may get its address.

@@ -21,7 +21,7 @@ use super::programs::Programs;
 
 /// How a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum SourceMode {
     /// An expression without braces.
     Expression,
     /// A template.
@@ -31,7 +31,7 @@ pub(super) enum Reading {
 /// A text with the changes made.
 pub(super) fn rewrite(
     source: &str,
-    reading: Reading,
+    reading: SourceMode,
     syntax: &SyntaxConfig,
     backslashes: bool,
     programs: &Programs,
@@ -58,7 +58,7 @@ pub(super) fn rewrite(
         macros::defaults(source, &tokens, &mut edits);
     }
     if args {
-        macros::open(source, &tokens, &mut edits);
+        macros::open_macros(source, &tokens, &mut edits);
     }
     if [
         ".append(",
@@ -84,10 +84,10 @@ pub(super) fn rewrite(
 /// The tokens of a text with their byte ranges.
 pub(super) fn tokens<'a>(
     source: &'a str,
-    reading: Reading,
+    reading: SourceMode,
     syntax: &SyntaxConfig,
 ) -> Result<Vec<(Token<'a>, Span)>, Error> {
-    tokenize(source, reading == Reading::Expression, syntax.clone()).collect()
+    tokenize(source, reading == SourceMode::Expression, syntax.clone()).collect()
 }
 
 /// Replaces `start..end` by a text. Of edits at one place insertions come first, and keep their order.
@@ -117,11 +117,11 @@ fn apply(source: &str, mut edits: Vec<Edit>) -> String {
     result
 }
 
-pub(super) fn start(span: &Span) -> usize {
+pub(super) fn span_start(span: &Span) -> usize {
     span.start_offset as usize
 }
 
-pub(super) fn end(span: &Span) -> usize {
+pub(super) fn span_end(span: &Span) -> usize {
     span.end_offset as usize
 }
 
@@ -131,12 +131,12 @@ fn keep_backslashes(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<
         if !matches!(token, Token::Str(_) | Token::String(_)) {
             continue;
         }
-        let text = &source[start(span)..end(span)];
+        let text = &source[span_start(span)..span_end(span)];
         let bytes = text.as_bytes();
         for (i, byte) in bytes.iter().enumerate() {
             let quote = i + 2 < bytes.len() && matches!(bytes[i + 1], b'\'' | b'"');
             if *byte == b'\\' {
-                edits.push(insert(start(span) + i, if quote { "\\\\" } else { "\\" }));
+                edits.push(insert(span_start(span) + i, if quote { "\\\\" } else { "\\" }));
             }
         }
     }
@@ -159,16 +159,16 @@ fn soften(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
         match token {
             Token::VariableStart | Token::BlockStart => {
                 let rest = tokens[i..].iter();
-                let close = rest.map(|(token, span)| (token, end(span))).find(|(token, _)| ends_mark(token));
-                tested = close.is_none_or(|(_, close)| may_test_undefined(&source[start(span)..close]));
+                let close = rest.map(|(token, span)| (token, span_end(span))).find(|(token, _)| ends_mark(token));
+                tested = close.is_none_or(|(_, close)| may_test_undefined(&source[span_start(span)..close]));
                 depth = 0;
             }
             Token::BracketOpen | Token::ParenOpen | Token::BraceOpen => depth += 1,
             Token::BracketClose | Token::ParenClose | Token::BraceClose => depth = depth.saturating_sub(1),
             Token::Ident(name) if (tested || depth > 0) && begins_chain(tokens, i, name) => {
                 for base in bases(tokens, i) {
-                    edits.push(insert(start(span), "("));
-                    edits.push(insert(end(&tokens[base].1), "|_soft)"));
+                    edits.push(insert(span_start(span), "("));
+                    edits.push(insert(span_end(&tokens[base].1), "|_soft)"));
                 }
             }
             _ => {}
@@ -280,8 +280,8 @@ fn mutable(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
             continue;
         };
         let Some(close) = (i + 4..tokens.len()).find(|i| matches!(tokens[*i].0, Token::BlockEnd)) else { continue };
-        edits.push(insert(end(equals), "("));
-        edits.push(insert(end(&tokens[close - 1].1), ")|_mutable"));
+        edits.push(insert(span_end(equals), "("));
+        edits.push(insert(span_end(&tokens[close - 1].1), ")|_mutable"));
     }
 }
 
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     fn changed(source: &str) -> String {
-        rewrite(source, Reading::Template, &SyntaxConfig::default(), false, &Programs::default()).unwrap()
+        rewrite(source, SourceMode::Template, &SyntaxConfig::default(), false, &Programs::default()).unwrap()
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
     fn backslashes_are_doubled_in_string_literals_only() {
         let text = rewrite(
             r"a\n {{ 'x\1' ~ 'it\'s' }}",
-            Reading::Template,
+            SourceMode::Template,
             &SyntaxConfig::default(),
             true,
             &Programs::default(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
-use crate::value::{HashBehaviour, Surroundings, Value, Vars};
+use crate::value::{HashBehaviour, ProcessEnvironment, Value, Vars};
 
 /// Layers of variables. Cheap to clone and to extend; a later layer wins.
 #[derive(Clone, Default, Debug)]
@@ -20,9 +20,9 @@ pub struct Scope {
     /// What becomes of duplicate keys in files that modules read.
     pub duplicates: crate::value::yaml::Duplicates,
     /// The environment of whoever runs windlass, from the [`Templar`](super::Templar).
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
     /// What lookups may ask of the run around; None: there is none yet.
-    pub outside: Option<Arc<dyn Outside>>,
+    pub outside: Option<Arc<dyn LookupHost>>,
     /// The engine of the run, with the programs of its project.
     pub(super) engine: &'static Engine,
 }
@@ -35,18 +35,18 @@ pub struct Layer {
 }
 
 /// What lookups ask of the floors above.
-pub trait Outside: std::fmt::Debug + Send + Sync {
+pub trait LookupHost: std::fmt::Debug + Send + Sync {
     /// The names of the hosts that patterns name, in the order of the inventory; or what is wrong with a pattern.
     fn hosts(&self, patterns: &[String]) -> Result<Vec<String>, String>;
     /// A setting by Ansible's name, such as `DEFAULT_FORKS`.
     fn setting(&self, name: &str) -> Option<Value>;
     /// What a web server answers, as this machine sees it; or why there is nothing.
-    fn fetch(&self, page: &Page) -> Result<String, String>;
+    fn fetch(&self, page: &WebPage) -> Result<String, String>;
 }
 
 /// A page of a web server.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct WebPage {
     /// `http://` or `https://`
     pub address: String,
     /// What the server is told who asks.
@@ -69,7 +69,7 @@ pub struct Page {
     pub unredirected: Vec<String>,
     /// The socket of this machine behind which the server is.
     pub socket: Option<PathBuf>,
-    pub surroundings: Arc<Surroundings>,
+    pub surroundings: Arc<ProcessEnvironment>,
 }
 
 impl Scope {
@@ -95,7 +95,7 @@ impl Scope {
     }
 
     /// This scope and one more layer.
-    pub fn with(&self, layer: Vars) -> Scope {
+    pub fn with_layer(&self, layer: Vars) -> Scope {
         let mut scope = self.clone();
         scope.push(Arc::new(layer));
         scope
@@ -140,7 +140,7 @@ impl Scope {
     }
 
     /// All names, each once.
-    pub fn names(&self) -> Vec<Arc<str>> {
+    pub fn variable_names(&self) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = self.layers.iter().flat_map(|layer| layer.vars.keys().cloned()).collect();
         names.sort();
         names.dedup();

@@ -11,10 +11,10 @@ use crate::value::Value;
 
 /// A Python `datetime`, as far as templates need one.
 #[derive(Debug)]
-pub(super) struct Moment(pub NaiveDateTime);
+pub(super) struct NaiveMoment(pub NaiveDateTime);
 
 /// A time in a format of `strftime`.
-pub(super) fn print(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
+pub(super) fn format_time(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
     use std::fmt::Write as _;
     let mut result = String::new();
     // `%s` of the local clock, which a time without a zone lacks.
@@ -30,16 +30,20 @@ struct Span(TimeDelta);
 
 /// `a - b` of times: what lies between them, or the time so long before.
 pub(super) fn difference(a: &Value, b: &Value) -> Option<Value> {
-    match (a.downcast_object_ref::<Moment>(), b.downcast_object_ref::<Moment>(), b.downcast_object_ref::<Span>()) {
+    match (
+        a.downcast_object_ref::<NaiveMoment>(),
+        b.downcast_object_ref::<NaiveMoment>(),
+        b.downcast_object_ref::<Span>(),
+    ) {
         (Some(a), Some(b), _) => Some(Value::from_object(Span(a.0 - b.0))),
-        (Some(a), _, Some(b)) => a.0.checked_sub_signed(b.0).map(|moment| Value::from_object(Moment(moment))),
+        (Some(a), _, Some(b)) => a.0.checked_sub_signed(b.0).map(|moment| Value::from_object(NaiveMoment(moment))),
         _ => None,
     }
 }
 
 /// The order of two times, or of two spans of time; None: they are not that.
 pub(super) fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
-    let moments = a.downcast_object_ref::<Moment>().zip(b.downcast_object_ref::<Moment>());
+    let moments = a.downcast_object_ref::<NaiveMoment>().zip(b.downcast_object_ref::<NaiveMoment>());
     let spans = a.downcast_object_ref::<Span>().zip(b.downcast_object_ref::<Span>());
     moments.map(|(a, b)| a.0.cmp(&b.0)).or_else(|| spans.map(|(a, b)| a.0.cmp(&b.0)))
 }
@@ -47,7 +51,7 @@ pub(super) fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
 /// Python's name of the type of a time or a span of time.
 pub(super) fn type_name(value: &Value) -> Option<&'static str> {
     let span = value.downcast_object_ref::<Span>().map(|_| "timedelta");
-    value.downcast_object_ref::<Moment>().map(|_| "datetime").or(span)
+    value.downcast_object_ref::<NaiveMoment>().map(|_| "datetime").or(span)
 }
 
 impl Span {
@@ -92,7 +96,7 @@ impl Object for Span {
     }
 }
 
-impl Object for Moment {
+impl Object for NaiveMoment {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
@@ -113,7 +117,7 @@ impl Object for Moment {
     fn call_method(self: &Arc<Self>, _: &mut State<'_, '_>, method: &str, args: &[Value]) -> Result<Value, Error> {
         let local = || Local.from_local_datetime(&self.0).earliest().ok_or_else(|| fail("a time that does not exist"));
         match method {
-            "strftime" => print(&self.0, args.first().and_then(Value::as_str).unwrap_or("")).map(Value::from),
+            "strftime" => format_time(&self.0, args.first().and_then(Value::as_str).unwrap_or("")).map(Value::from),
             "isoformat" => Ok(Value::from(self.0.format("%Y-%m-%dT%H:%M:%S%.f").to_string())),
             "timestamp" => Ok(Value::from(local()?.timestamp_micros() as f64 / 1e6)),
             "date" => Ok(Value::from(self.0.format("%Y-%m-%d").to_string())),

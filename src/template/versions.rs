@@ -6,19 +6,19 @@ use std::cmp::Ordering;
 use minijinja::{Error, State};
 
 use super::args::Args;
-use super::conversions::{fail, text};
+use super::conversions::{fail, to_text};
 
 /// `version(version, operator='eq', strict=None, version_type=None)`
-pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
+pub(super) fn version_test(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
     let (value, other) = (args.req("value")?, args.req("version")?);
     if !value.is_true() || !other.is_true() {
         return Err(fail("a version must not be empty"));
     }
-    let (value, other) = (text(&value), text(&other));
+    let (value, other) = (to_text(&value), to_text(&other));
     let operator = args.text_or("operator", "eq");
     let mut given = |name: &str| args.opt(name).filter(|value| !value.is_none());
-    let (strict, kind) = (given("strict"), given("version_type").map(|kind| text(&kind)));
-    args.end()?;
+    let (strict, kind) = (given("strict"), given("version_type").map(|kind| to_text(&kind)));
+    args.no_more_arguments()?;
     if strict.is_some() && kind.is_some() {
         return Err(fail("version supports strict or version_type, not both"));
     }
@@ -44,13 +44,13 @@ pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Err
 
 /// Numbers and words of a version; words are less than numbers are missing, as loose versions compare.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum VersionPart {
     Number(u128),
     Word(String),
 }
 
 /// Numbers, words in small letters, and what lies between them; dots only separate.
-fn loose(version: &str) -> Vec<Part> {
+fn loose(version: &str) -> Vec<VersionPart> {
     let class = |c: char| match c {
         '.' => 0,
         c if c.is_ascii_digit() => 1,
@@ -69,14 +69,14 @@ fn loose(version: &str) -> Vec<Part> {
     parts
 }
 
-fn part(word: &str) -> Part {
-    word.parse().map_or_else(|_| Part::Word(word.to_owned()), Part::Number)
+fn part(word: &str) -> VersionPart {
+    word.parse().map_or_else(|_| VersionPart::Word(word.to_owned()), VersionPart::Number)
 }
 
 /// The order of loose versions; a number and a word at one place have none.
-fn order(a: &[Part], b: &[Part]) -> Result<Ordering, Error> {
+fn order(a: &[VersionPart], b: &[VersionPart]) -> Result<Ordering, Error> {
     match a.iter().zip(b).find(|(a, b)| a != b) {
-        Some((Part::Number(_), Part::Word(_)) | (Part::Word(_), Part::Number(_))) => {
+        Some((VersionPart::Number(_), VersionPart::Word(_)) | (VersionPart::Word(_), VersionPart::Number(_))) => {
             Err(fail("cannot compare the versions: one has a number where the other has a word"))
         }
         Some((a, b)) => Ok(a.cmp(b)),
@@ -96,18 +96,18 @@ fn number(groups: &fancy_regex::Captures<'_>, at: usize) -> u128 {
 }
 
 /// Two or three numbers, then releases above their alpha (`a1`) and beta (`b1`) versions.
-type Strict = ([u128; 3], bool, String, u128);
+type StrictVersion = ([u128; 3], bool, String, u128);
 
-fn strict(version: &str) -> Result<Strict, Error> {
+fn strict(version: &str) -> Result<StrictVersion, Error> {
     let found = groups(version, r"^(\d+)\.(\d+)(?:\.(\d+))?(?:([ab])(\d+))?$", "strict")?;
     let pre = found.get(4).map_or("", |pre| pre.as_str());
     Ok(([1, 2, 3].map(|at| number(&found, at)), pre.is_empty(), pre.to_owned(), number(&found, 5)))
 }
 
 /// Major, minor, patch, then releases above pre-releases; what comes after `+` does not count.
-type Semantic = ([u128; 3], bool, Vec<Part>);
+type SemanticVersion = ([u128; 3], bool, Vec<VersionPart>);
 
-fn semantic(version: &str) -> Result<Semantic, Error> {
+fn semantic(version: &str) -> Result<SemanticVersion, Error> {
     // Numbers have no zero before them.
     let (n, word) = (r"(0|[1-9]\d*)", r"(?:0|[1-9]\d*|\d*[a-z-][0-9a-z-]*)");
     let form = format!(r"^{n}\.{n}\.{n}(?:-({word}(?:\.{word})*))?(?:\+[0-9a-z-]+(?:\.[0-9a-z-]+)*)?$");
@@ -119,7 +119,7 @@ fn semantic(version: &str) -> Result<Semantic, Error> {
 
 /// A version of a Python package: epoch, release without zeros at its end, then what comes before the release
 /// (development, alpha, beta, candidate) or after it, and a local part.
-type Python = (u128, Vec<u128>, (u8, u128), (u8, u128), (u8, u128), Vec<Part>);
+type Python = (u128, Vec<u128>, (u8, u128), (u8, u128), (u8, u128), Vec<VersionPart>);
 
 fn python(version: &str) -> Result<Python, Error> {
     let form = concat!(
@@ -149,7 +149,7 @@ fn python(version: &str) -> Result<Python, Error> {
     };
     let local = found.get(10).map_or(String::new(), |local| local.as_str().to_lowercase());
     let local = local.split(['.', '-', '_']).filter(|part| !part.is_empty()).map(|word| match part(word) {
-        Part::Number(number) => Part::Word(format!("~{number:040}")),
+        VersionPart::Number(number) => VersionPart::Word(format!("~{number:040}")),
         word => word,
     });
     Ok((number(&found, 1), release, pre, post, dev, local.collect()))

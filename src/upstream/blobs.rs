@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::bundle::{Error, digest, hex};
-use crate::value::Surroundings;
+use crate::bundle::{Error, bytes_to_hex, file_digest};
+use crate::value::ProcessEnvironment;
 
 #[derive(Debug)]
 pub(super) struct Blobs {
@@ -23,7 +23,7 @@ pub(super) struct Partial {
 }
 
 impl Blobs {
-    pub(super) fn of_user(around: &Surroundings) -> Result<Blobs, Error> {
+    pub(super) fn of_user(around: &ProcessEnvironment) -> Result<Blobs, Error> {
         let cache = around.cache();
         let cache = cache.ok_or_else(|| Error::new("cannot keep downloads: neither XDG_CACHE_HOME nor HOME is set"))?;
         Blobs::below(cache.join("windlass/blobs"))
@@ -42,12 +42,12 @@ impl Blobs {
     }
 
     /// A file that is there already, read again and compared. One that was altered is removed.
-    pub(super) fn find(&self, sha256: &str) -> Result<Option<PathBuf>, Error> {
+    pub(super) fn find_blob(&self, sha256: &str) -> Result<Option<PathBuf>, Error> {
         let path = self.path(sha256);
         if !path.is_file() {
             return Ok(None);
         }
-        if digest(&path)? == sha256 {
+        if file_digest(&path)? == sha256 {
             return Ok(Some(path));
         }
         std::fs::remove_file(&path).map_err(|error| Error::io("remove", &path, &error))?;
@@ -56,7 +56,7 @@ impl Blobs {
 
     /// The begun download of this name, or a new one. Waits for another process that has it.
     pub(super) async fn partial(&self, name: &str) -> Result<Partial, Error> {
-        let path = self.root.join("partial").join(hex(&Sha256::digest(name)));
+        let path = self.root.join("partial").join(bytes_to_hex(&Sha256::digest(name)));
         let cannot = |error: std::io::Error| Error::io("write", &path, &error);
         loop {
             let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -76,7 +76,7 @@ impl Blobs {
     }
 
     /// Gives a complete download its final name.
-    pub(super) fn keep(&self, partial: Partial, sha256: &str) -> Result<PathBuf, Error> {
+    pub(super) fn store_blob(&self, partial: Partial, sha256: &str) -> Result<PathBuf, Error> {
         let path = self.path(sha256);
         partial.file.sync_all().map_err(|error| Error::io("write", &partial.path, &error))?;
         std::fs::rename(&partial.path, &path).map_err(|error| Error::io("write", &path, &error))?;
@@ -86,7 +86,7 @@ impl Blobs {
 
     /// Stores what is read, which must have this digest. `name` is for messages.
     pub(super) fn store(&self, mut from: impl Read, sha256: &str, name: &str) -> Result<PathBuf, Error> {
-        if let Some(path) = self.find(sha256)? {
+        if let Some(path) = self.find_blob(sha256)? {
             return Ok(path);
         }
         let path = self.path(sha256);
@@ -102,7 +102,7 @@ impl Blobs {
             sum.update(&buffer[..count]);
             file.write_all(&buffer[..count]).map_err(cannot)?;
         }
-        let found = hex(&sum.finalize());
+        let found = bytes_to_hex(&sum.finalize());
         if found != sha256 {
             return Err(Error::new(format!("{name} has SHA-256 {found}, expected {sha256}")));
         }
@@ -135,11 +135,11 @@ impl Partial {
     }
 
     /// The digest of what is there.
-    pub(super) fn digest(&self) -> Result<String, Error> {
-        digest(&self.path)
+    pub(super) fn partial_digest(&self) -> Result<String, Error> {
+        file_digest(&self.path)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn partial_path(&self) -> &Path {
         &self.path
     }
 }

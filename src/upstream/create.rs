@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use futures::{StreamExt, TryStreamExt};
 
-use super::fetch::{Client, Failed, Wanted};
+use super::fetch::{Client, DownloadError, DownloadRequest};
 use super::image::{self, FromImage};
-use super::members::{self, Taken};
+use super::members::{self, ExtractedMember};
 use crate::bundle::{
-    ANY, Error, Item, MANIFEST, Manifest, Origin, Source, architecture_of, digest, hex_of, is_archive, is_plain, pack,
-    package_named, scan,
+    ANY, Error, Item, MANIFEST, Manifest, Origin, RecipeSource, architecture_of, file_digest, hex_of, is_archive,
+    is_plain, pack, package_named, scan,
 };
 use crate::http::Url;
 
@@ -18,14 +18,14 @@ use crate::http::Url;
 const AT_ONCE: usize = 4;
 
 /// Digests by what they are for: an address, an image, a path.
-pub type Known = BTreeMap<String, String>;
+pub type KnownDigests = BTreeMap<String, String>;
 
 /// What to make.
 pub struct Order<'a> {
-    pub sources: Vec<Source>,
+    pub sources: Vec<RecipeSource>,
     pub architectures: &'a [String],
     /// Digests for sources whose recipe has none.
-    pub known: &'a Known,
+    pub known: &'a KnownDigests,
     /// Whether a source without a digest is taken as it is.
     pub record: bool,
     /// Registries and addresses, each with what to try first.
@@ -36,7 +36,7 @@ pub struct Order<'a> {
 
 /// One source of the bundle that was made.
 #[derive(Debug)]
-pub struct Row {
+pub struct SourceRow {
     pub name: String,
     pub architecture: String,
     /// None: a directory of this machine.
@@ -49,13 +49,13 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Created {
     pub manifest: Manifest,
-    pub rows: Vec<Row>,
+    pub rows: Vec<SourceRow>,
 }
 
 /// Makes the bundle.
 pub async fn create(client: &Client, order: Order<'_>) -> Result<Created, Error> {
     let Order { sources, architectures, known, record, mirrors, to } = order;
-    let sources: Vec<Source> = sources.into_iter().map(|source| with_digest(source, known)).collect();
+    let sources: Vec<RecipeSource> = sources.into_iter().map(|source| with_digest(source, known)).collect();
     if !record {
         refuse_unknown(&sources)?;
     }
@@ -70,7 +70,7 @@ pub async fn create(client: &Client, order: Order<'_>) -> Result<Created, Error>
         let whole = &whole;
         async move { one(client, source, architectures, mirrors, &scratch, whole).await }
     });
-    let done: Vec<(Vec<Item>, Row)> = futures::stream::iter(each).buffered(AT_ONCE).try_collect().await?;
+    let done: Vec<(Vec<Item>, SourceRow)> = futures::stream::iter(each).buffered(AT_ONCE).try_collect().await?;
     let (items, rows): (Vec<_>, Vec<_>) = done.into_iter().unzip();
     let manifest = Manifest::new(items.into_iter().flatten().collect());
     if manifest.files.is_empty() {
@@ -86,19 +86,19 @@ pub async fn create(client: &Client, order: Order<'_>) -> Result<Created, Error>
     Ok(Created { manifest, rows })
 }
 
-fn with_digest(source: Source, known: &Known) -> Source {
-    let digest = source.digest.clone().or_else(|| known.get(&source.origin.name()).cloned());
+fn with_digest(source: RecipeSource, known: &KnownDigests) -> RecipeSource {
+    let digest = source.digest.clone().or_else(|| known.get(&source.origin.origin_name()).cloned());
     let named = || match &source.origin {
         Origin::Image(name) => name.split_once('@').map(|(_, digest)| digest.to_owned()),
         _ => None,
     };
-    Source { digest: digest.or_else(named), ..source }
+    RecipeSource { digest: digest.or_else(named), ..source }
 }
 
-fn refuse_unknown(sources: &[Source]) -> Result<(), Error> {
+fn refuse_unknown(sources: &[RecipeSource]) -> Result<(), Error> {
     let mut names: Vec<String> = Vec::new();
     for source in sources.iter().filter(|source| source.digest.is_none()) {
-        let name = source.origin.name();
+        let name = source.origin.origin_name();
         if !matches!(source.origin, Origin::Directory(_)) && !names.contains(&name) {
             names.push(name);
         }
@@ -130,14 +130,14 @@ fn make_directory(path: &Path) -> Result<(), Error> {
 
 async fn one(
     client: &Client,
-    source: Source,
+    source: RecipeSource,
     architectures: &[String],
     mirrors: &[(String, String)],
     scratch: &Path,
     whole: &Path,
-) -> Result<(Vec<Item>, Row), Error> {
+) -> Result<(Vec<Item>, SourceRow), Error> {
     make_directory(scratch)?;
-    let wanted = image::Wanted {
+    let wanted = image::ImageSelection {
         architecture: &source.architecture,
         take: &source.take,
         digest: source.digest.as_deref(),
@@ -158,14 +158,14 @@ async fn one(
         }
         Origin::Directory(path) => {
             let items = copied(path, architectures, whole)?;
-            let name = source.origin.name();
-            return Ok((items, Row { name, architecture: source.architecture, digest: None, was_known: true }));
+            let name = source.origin.origin_name();
+            return Ok((items, SourceRow { name, architecture: source.architecture, digest: None, was_known: true }));
         }
     };
     let items = taken.iter().map(|taken| placed(taken, &source, whole)).collect::<Result<_, _>>()?;
     std::fs::remove_dir_all(scratch).map_err(|error| Error::io("remove", scratch, &error))?;
-    let Source { origin, architecture, digest, .. } = source;
-    Ok((items, Row { name: origin.name(), architecture, digest: found, was_known: digest.is_some() }))
+    let RecipeSource { origin, architecture, digest, .. } = source;
+    Ok((items, SourceRow { name: origin.origin_name(), architecture, digest: found, was_known: digest.is_some() }))
 }
 
 /// A file from its address, or from a mirror of it.
@@ -185,34 +185,34 @@ async fn download(
         let url = Url::parse(&address).map_err(|why| Error::new(format!("invalid address {address}: {why}")))?;
         let login = url.login.as_ref().map(crate::http::follow::basic);
         let headers: Vec<_> = login.into_iter().map(|value| ("authorization".to_owned(), value)).collect();
-        let wanted = Wanted { url: &url, sha256: digest.and_then(hex_of), size: None, headers: &headers };
-        match client.file(&wanted).await {
+        let wanted = DownloadRequest { url: &url, sha256: digest.and_then(hex_of), size: None, headers: &headers };
+        match client.download_file(&wanted).await {
             Ok(found) => return Ok(found),
-            Err(Failed::Login) => answers.push(format!("cannot download {url}: the server wants a login")),
-            Err(Failed::Error(error)) if error.hint.is_some() => return Err(error),
-            Err(Failed::Error(error)) => answers.push(error.message),
+            Err(DownloadError::Login) => answers.push(format!("cannot download {url}: the server wants a login")),
+            Err(DownloadError::Error(error)) if error.hint.is_some() => return Err(error),
+            Err(DownloadError::Error(error)) => answers.push(error.message),
         }
     }
     Err(Error::new(answers.join("; ")))
 }
 
 /// What of a downloaded file goes into the bundle.
-fn unpacked(path: &Path, address: &str, source: &Source, scratch: &Path) -> Result<Vec<Taken>, Error> {
+fn unpacked(path: &Path, address: &str, source: &RecipeSource, scratch: &Path) -> Result<Vec<ExtractedMember>, Error> {
     if !source.take.is_empty() {
-        return members::take(path, &source.take, scratch, address);
+        return members::extract_members(path, &source.take, scratch, address);
     }
     let name = address.split(['?', '#']).next().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let to = scratch.join("0");
     std::fs::copy(path, &to).map_err(|error| Error::io("write", &to, &error))?;
-    Ok(vec![Taken { name: name.to_owned(), path: to }])
+    Ok(vec![ExtractedMember { name: name.to_owned(), path: to }])
 }
 
 /// Moves a file to its path in the bundle.
-fn placed(taken: &Taken, source: &Source, whole: &Path) -> Result<Item, Error> {
+fn placed(taken: &ExtractedMember, source: &RecipeSource, whole: &Path) -> Result<Item, Error> {
     use std::os::unix::fs::PermissionsExt;
-    let Source { architecture, version, .. } = source;
+    let RecipeSource { architecture, version, .. } = source;
     let base = taken.name.rsplit('/').next().unwrap_or_default();
-    let origin = source.origin.name();
+    let origin = source.origin.origin_name();
     let of_directory = source.take.iter().filter_map(|take| take.strip_suffix('/'));
     let is_definition = of_directory.into_iter().any(|directory| taken.name.starts_with(&format!("{directory}/")));
     let (component, version, architecture, file) = if is_definition {
@@ -244,7 +244,7 @@ fn placed(taken: &Taken, source: &Source, whole: &Path) -> Result<Item, Error> {
     std::fs::create_dir_all(path.parent().unwrap_or(whole)).map_err(cannot)?;
     if path.exists() {
         // A script is for all architectures, and each image of it has it.
-        if digest(&path)? == digest(&taken.path)? && architecture == ANY && source.architecture != ANY {
+        if file_digest(&path)? == file_digest(&taken.path)? && architecture == ANY && source.architecture != ANY {
             std::fs::remove_file(&taken.path).map_err(cannot)?;
             return item(component, version, architecture, file, whole, &source.origin);
         }
@@ -265,7 +265,15 @@ fn item(
 ) -> Result<Item, Error> {
     let path = whole.join(&file);
     let size = std::fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?.len();
-    Ok(Item { component, version, architecture, file, size, sha256: digest(&path)?, source: Some(origin.name()) })
+    Ok(Item {
+        component,
+        version,
+        architecture,
+        file,
+        size,
+        sha256: file_digest(&path)?,
+        source: Some(origin.origin_name()),
+    })
 }
 
 /// The programs of a directory, as `bundle create --from` finds them.
@@ -280,7 +288,7 @@ fn copied(from: &Path, architectures: &[String], whole: &Path) -> Result<Vec<Ite
             return Err(Error::new(format!("two sources have {}; the second is {}", item.file, from.display())));
         }
         std::fs::copy(&path, &to).map_err(cannot)?;
-        if digest(&to)? != item.sha256 {
+        if file_digest(&to)? != item.sha256 {
             return Err(Error::new(format!("{} changed while windlass read it", path.display())));
         }
     }

@@ -7,7 +7,7 @@ use base64::Engine;
 use serde::Deserialize;
 
 use crate::bundle::Error;
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// The key of docker.io in that file.
 const HUB: &str = "https://index.docker.io/v1/";
@@ -29,7 +29,7 @@ struct Auth {
 }
 
 impl Logins {
-    pub(super) fn read(around: &Surroundings) -> Result<Logins, Error> {
+    pub(super) fn read_logins(around: &ProcessEnvironment) -> Result<Logins, Error> {
         let named = around.variable("DOCKER_CONFIG").map(PathBuf::from);
         let directory = named.or_else(|| around.home.as_ref().map(|home| home.join(".docker")));
         let Some(path) = directory.map(|directory| directory.join("config.json")) else { return Ok(Logins::default()) };
@@ -46,7 +46,7 @@ impl Logins {
     }
 
     /// The value of a header Authorization for a server.
-    pub(super) fn of(&self, server: &str) -> Option<String> {
+    pub(super) fn login_for(&self, server: &str) -> Option<String> {
         let hub = matches!(server, "registry-1.docker.io" | "docker.io");
         let keys = [server.to_owned(), format!("https://{server}"), format!("https://{server}/v2/"), HUB.to_owned()];
         let found = keys.iter().take(if hub { 4 } else { 3 }).find_map(|key| self.0.get(key))?;
@@ -67,13 +67,13 @@ mod tests {
         let text =
             r#"{"auths": {"h:5000": {"auth": "dTpw"}, "https://index.docker.io/v1/": {"auth": "eDp5"}, "e": {}}}"#;
         std::fs::write(home.path().join(".docker/config.json"), text).unwrap();
-        let around = Surroundings { home: Some(home.path().into()), ..Surroundings::default() };
-        let logins = Logins::read(&around).unwrap();
-        assert_eq!(logins.of("h:5000").as_deref(), Some("Basic dTpw"));
-        assert_eq!(logins.of("registry-1.docker.io").as_deref(), Some("Basic eDp5"));
-        assert_eq!((logins.of("h"), logins.of("e"), logins.of("other")), (None, None, None));
+        let around = ProcessEnvironment { home: Some(home.path().into()), ..ProcessEnvironment::default() };
+        let logins = Logins::read_logins(&around).unwrap();
+        assert_eq!(logins.login_for("h:5000").as_deref(), Some("Basic dTpw"));
+        assert_eq!(logins.login_for("registry-1.docker.io").as_deref(), Some("Basic eDp5"));
+        assert_eq!((logins.login_for("h"), logins.login_for("e"), logins.login_for("other")), (None, None, None));
         std::fs::write(home.path().join(".docker/config.json"), "{secret").unwrap();
-        let message = Logins::read(&around).err().unwrap().message;
+        let message = Logins::read_logins(&around).err().unwrap().message;
         assert!(message.ends_with("is not a configuration of docker"), "{message}");
     }
 }

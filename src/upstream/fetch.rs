@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::blobs::{Blobs, Partial};
 use crate::bundle::Error;
-use crate::http::follow::{Manner, Redirects};
+use crate::http::follow::{Redirects, RequestOptions};
 use crate::http::network::Network;
 use crate::http::{LARGEST_DOWNLOAD, Request, Response, Streamed, Tls, Url};
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// What a face is told while files arrive: the name, the bytes that are there, and how many there will be.
 pub type Progress = Box<dyn Fn(&str, u64, Option<u64>) + Send + Sync>;
@@ -29,7 +29,7 @@ pub struct Client {
 }
 
 /// What is to be downloaded.
-pub(super) struct Wanted<'a> {
+pub(super) struct DownloadRequest<'a> {
     pub url: &'a Url,
     /// Hex. None: whatever comes.
     pub sha256: Option<&'a str>,
@@ -38,29 +38,29 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Why there is no file.
-pub(super) enum Failed {
+pub(super) enum DownloadError {
     /// The server wants a login, or another one.
     Login,
     Error(Error),
 }
 
 /// Why one attempt failed.
-enum Trouble {
+enum AttemptError {
     /// Another attempt may succeed.
     Passing(String),
     Lasting(Error),
     Login,
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for AttemptError {
     fn from(error: Error) -> Self {
-        Trouble::Lasting(error)
+        AttemptError::Lasting(error)
     }
 }
 
 impl Client {
     /// With the proxies, certificate authorities and cache of this machine's user; `authorities` replaces the machine's own.
-    pub fn new(around: &Surroundings, authorities: Option<&Path>, progress: Progress) -> Result<Client, Error> {
+    pub fn new(around: &ProcessEnvironment, authorities: Option<&Path>, progress: Progress) -> Result<Client, Error> {
         let named = around.variable("SSL_CERT_FILE").map(PathBuf::from);
         Ok(Client {
             tls: Tls::from_here(authorities.or(named.as_deref())),
@@ -70,7 +70,7 @@ impl Client {
             attempts: 6,
             pause: Duration::from_secs(1),
             progress,
-            logins: super::credentials::Logins::read(around)?,
+            logins: super::credentials::Logins::read_logins(around)?,
         })
     }
 
@@ -89,55 +89,65 @@ impl Client {
         }
     }
 
-    async fn ask(&self, mut request: Request) -> Result<Streamed, Trouble> {
+    async fn ask(&self, mut request: Request) -> Result<Streamed, AttemptError> {
         let tls = match (&self.tls, request.url.secure) {
             (Ok(tls), _) => tls,
             (Err(_), false) => &Tls::none(),
             (Err(why), true) => return Err(Error::new(why.clone()).hint("name a file with --ca").into()),
         };
-        let manner =
-            Manner { tls, limit: self.limit, redirects: Redirects::Safe, unredirected: &[], network: &self.network };
+        let manner = RequestOptions {
+            tls,
+            limit: self.limit,
+            redirects: Redirects::Safe,
+            unredirected: &[],
+            network: &self.network,
+        };
         request.headers.push(("user-agent".into(), concat!("windlass/", env!("CARGO_PKG_VERSION")).into()));
         let sent = manner.stream_from_here(&mut request).await;
         sent.map_err(|failure| match failure {
-            crate::http::Failure::Certificate { .. } => Error::new(failure.to_string()).into(),
-            failure => Trouble::Passing(failure.to_string()),
+            crate::http::HttpError::Certificate { .. } => Error::new(failure.to_string()).into(),
+            failure => AttemptError::Passing(failure.to_string()),
         })
     }
 
     /// A short answer, whatever its status, once the server is well.
-    pub(super) async fn text(&self, url: &Url, headers: &[(String, String)], most: usize) -> Result<Response, Error> {
+    pub(super) async fn download_text(
+        &self,
+        url: &Url,
+        headers: &[(String, String)],
+        most: usize,
+    ) -> Result<Response, Error> {
         let attempt = async || {
             let request = Request { headers: headers.to_vec(), ..Request::get(url.clone()) };
             let mut streamed = self.ask(request).await?;
             if is_passing(streamed.head.status) {
-                return Err(Trouble::Passing(answered(&streamed.head)));
+                return Err(AttemptError::Passing(answered(&streamed.head)));
             }
             if streamed.head.status == 200 && !streamed.shows_its_end() {
                 let why = format!("{url} does not say how long its answer is");
                 return Err(Error::new(why).into());
             }
-            let body = streamed.text(most).await.map_err(|failure| Trouble::Passing(failure.to_string()))?;
+            let body = streamed.body_text(most).await.map_err(|failure| AttemptError::Passing(failure.to_string()))?;
             let Response { status, reason, headers, .. } = &streamed.head;
             Ok(Response { status: *status, reason: reason.clone(), headers: headers.clone(), body })
         };
         self.repeated(url, attempt).await.map_err(|failed| match failed {
-            Failed::Error(error) => error,
-            Failed::Login => Error::new(format!("{url} wants a login")),
+            DownloadError::Error(error) => error,
+            DownloadError::Login => Error::new(format!("{url} wants a login")),
         })
     }
 
     /// A file, from the cache or from its server. Gives its path in the cache, and its digest in hex.
-    pub(super) async fn file(&self, wanted: &Wanted<'_>) -> Result<(PathBuf, String), Failed> {
+    pub(super) async fn download_file(&self, wanted: &DownloadRequest<'_>) -> Result<(PathBuf, String), DownloadError> {
         let url = wanted.url;
-        if let Some(found) = self.cached(wanted).map_err(Failed::Error)? {
+        if let Some(found) = self.cached(wanted).map_err(DownloadError::Error)? {
             return Ok(found);
         }
         let name = format!("{url} {}", wanted.sha256.unwrap_or_default());
-        let mut partial = self.blobs.partial(&name).await.map_err(Failed::Error)?;
+        let mut partial = self.blobs.partial(&name).await.map_err(DownloadError::Error)?;
         // Another process may have brought it.
-        if let Some(found) = self.cached(wanted).map_err(Failed::Error)? {
-            drop(std::fs::remove_file(partial.path()));
+        if let Some(found) = self.cached(wanted).map_err(DownloadError::Error)? {
+            drop(std::fs::remove_file(partial.partial_path()));
             return Ok(found);
         }
         let sha256 = loop {
@@ -147,36 +157,41 @@ impl Client {
             loop {
                 match self.attempt(wanted, &mut partial, &mut resumed).await {
                     Ok(()) => break,
-                    Err(Trouble::Login) => return Err(Failed::Login),
-                    Err(Trouble::Lasting(error)) => return Err(Failed::Error(error)),
-                    Err(Trouble::Passing(why)) => self.pause(url, &mut number, &why).await?,
+                    Err(AttemptError::Login) => return Err(DownloadError::Login),
+                    Err(AttemptError::Lasting(error)) => return Err(DownloadError::Error(error)),
+                    Err(AttemptError::Passing(why)) => self.pause(url, &mut number, &why).await?,
                 }
             }
-            let found = partial.digest().map_err(Failed::Error)?;
+            let found = partial.partial_digest().map_err(DownloadError::Error)?;
             match wanted.sha256 {
                 Some(sha256) if sha256 != found => {
-                    self.discard(&mut partial).map_err(Failed::Error)?;
+                    self.discard(&mut partial).map_err(DownloadError::Error)?;
                     if !resumed {
                         let message = format!("{url} has SHA-256 {found}, expected {sha256}");
-                        return Err(Failed::Error(Error::new(message)));
+                        return Err(DownloadError::Error(Error::new(message)));
                     }
                 }
                 _ => break found,
             }
         };
-        let path = self.blobs.keep(partial, &sha256).map_err(Failed::Error)?;
+        let path = self.blobs.store_blob(partial, &sha256).map_err(DownloadError::Error)?;
         Ok((path, sha256))
     }
 
-    fn cached(&self, wanted: &Wanted<'_>) -> Result<Option<(PathBuf, String)>, Error> {
+    fn cached(&self, wanted: &DownloadRequest<'_>) -> Result<Option<(PathBuf, String)>, Error> {
         let Some(sha256) = wanted.sha256 else { return Ok(None) };
-        Ok(self.blobs.find(sha256)?.map(|path| (path, sha256.to_owned())))
+        Ok(self.blobs.find_blob(sha256)?.map(|path| (path, sha256.to_owned())))
     }
 
-    async fn attempt(&self, wanted: &Wanted<'_>, partial: &mut Partial, resumed: &mut bool) -> Result<(), Trouble> {
+    async fn attempt(
+        &self,
+        wanted: &DownloadRequest<'_>,
+        partial: &mut Partial,
+        resumed: &mut bool,
+    ) -> Result<(), AttemptError> {
         let url = wanted.url;
-        let path = partial.path().to_owned();
-        let cannot = |error: std::io::Error| Trouble::Lasting(Error::io("write", &path, &error));
+        let path = partial.partial_path().to_owned();
+        let cannot = |error: std::io::Error| AttemptError::Lasting(Error::io("write", &path, &error));
         let there = partial.file.metadata().map_err(cannot)?.len();
         let mut request = Request { headers: wanted.headers.to_vec(), ..Request::get(url.clone()) };
         let validator = partial.validator().filter(|_| there > 0);
@@ -192,10 +207,10 @@ impl Client {
             // Not what was asked for, or nothing is left: begin again.
             206 | 416 => {
                 self.discard(partial)?;
-                return Err(Trouble::Passing(format!("it responded {} to a request to resume", head.status)));
+                return Err(AttemptError::Passing(format!("it responded {} to a request to resume", head.status)));
             }
-            401 => return Err(Trouble::Login),
-            status if is_passing(status) => return Err(Trouble::Passing(answered(head))),
+            401 => return Err(AttemptError::Login),
+            status if is_passing(status) => return Err(AttemptError::Passing(answered(head))),
             _ => return Err(Error::new(format!("cannot download {url}: {}", answered(head))).into()),
         };
         if begin == 0 {
@@ -220,7 +235,7 @@ impl Client {
         partial.file.seek(SeekFrom::Start(begin)).map_err(cannot)?;
         let mut at = begin;
         loop {
-            let piece = streamed.next().await.map_err(|failure| Trouble::Passing(failure.to_string()))?;
+            let piece = streamed.next().await.map_err(|failure| AttemptError::Passing(failure.to_string()))?;
             let Some(piece) = piece else { break };
             at += piece.len() as u64;
             if at > most {
@@ -232,34 +247,38 @@ impl Client {
         }
         if wanted.size.is_some_and(|size| size != at) {
             self.discard(partial)?;
-            return Err(Trouble::Passing(format!("{at} bytes arrived, expected {most}")));
+            return Err(AttemptError::Passing(format!("{at} bytes arrived, expected {most}")));
         }
         Ok(())
     }
 
     fn discard(&self, partial: &mut Partial) -> Result<(), Error> {
         partial.set_validator(None);
-        partial.file.set_len(0).map_err(|error| Error::io("write", partial.path(), &error))
+        partial.file.set_len(0).map_err(|error| Error::io("write", partial.partial_path(), &error))
     }
 
-    async fn repeated<T>(&self, url: &Url, attempt: impl AsyncFn() -> Result<T, Trouble>) -> Result<T, Failed> {
+    async fn repeated<T>(
+        &self,
+        url: &Url,
+        attempt: impl AsyncFn() -> Result<T, AttemptError>,
+    ) -> Result<T, DownloadError> {
         let mut number = 0;
         loop {
             match attempt().await {
                 Ok(done) => return Ok(done),
-                Err(Trouble::Login) => return Err(Failed::Login),
-                Err(Trouble::Lasting(error)) => return Err(Failed::Error(error)),
-                Err(Trouble::Passing(why)) => self.pause(url, &mut number, &why).await?,
+                Err(AttemptError::Login) => return Err(DownloadError::Login),
+                Err(AttemptError::Lasting(error)) => return Err(DownloadError::Error(error)),
+                Err(AttemptError::Passing(why)) => self.pause(url, &mut number, &why).await?,
             }
         }
     }
 
     /// Waits before another attempt. Fails after the last one.
-    async fn pause(&self, url: &Url, number: &mut u32, why: &str) -> Result<(), Failed> {
+    async fn pause(&self, url: &Url, number: &mut u32, why: &str) -> Result<(), DownloadError> {
         *number += 1;
         if *number >= self.attempts {
             let message = format!("cannot download {url}: {why} (after {number} attempts)");
-            return Err(Failed::Error(Error::new(message)));
+            return Err(DownloadError::Error(Error::new(message)));
         }
         tokio::time::sleep(self.pause * 2_u32.pow(*number - 1)).await;
         Ok(())

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::fetch::Client;
-use super::layout::{Found, Layout};
-use super::members::{self, Kind, Taken};
+use super::layout::{FoundImage, Layout};
+use super::members::{self, ArchiveKind, ExtractedMember};
 use super::oci::{self, Config, Descriptor, Document, Manifest};
 use super::reference::Reference;
 use super::registry::{self, Repository};
-use crate::bundle::{Error, hex, hex_of};
+use crate::bundle::{Error, bytes_to_hex, hex_of};
 use crate::value::mutex::Mutex;
 
 /// Where an image is read from.
@@ -23,12 +23,12 @@ enum Store<'a> {
 
 /// Programs that were taken, and the digest of the image: of its index, or of its configuration where there is nothing else.
 pub(super) struct FromImage {
-    pub taken: Vec<Taken>,
+    pub taken: Vec<ExtractedMember>,
     pub digest: String,
 }
 
 /// What to take.
-pub(super) struct Wanted<'a> {
+pub(super) struct ImageSelection<'a> {
     pub architecture: &'a str,
     pub take: &'a [String],
     /// The digest that the image must have.
@@ -47,7 +47,7 @@ impl Store<'_> {
             let size = descriptor.size;
             return Err(Error::new(format!("{name}: a manifest has {} bytes, and its index says {size}", text.len())));
         }
-        oci::check(&text, &descriptor.digest, name)?;
+        oci::check_digest(&text, &descriptor.digest, name)?;
         oci::document(&text, name)
     }
 
@@ -64,18 +64,18 @@ pub(super) async fn from_registry(
     client: &Client,
     mirrors: &[(String, String)],
     name: &str,
-    wanted: &Wanted<'_>,
+    wanted: &ImageSelection<'_>,
 ) -> Result<FromImage, Error> {
-    let reference = Reference::parse(name)?;
+    let reference = Reference::parse_image_name(name)?;
     if let (Some(own), Some(digest)) = (&reference.digest, wanted.digest)
         && own != digest
     {
         return Err(Error::new(format!("{name} names another digest than {digest}")));
     }
-    let (repository, text) = registry::find(client, &reference, mirrors, wanted.digest).await?;
-    let digest = format!("sha256:{}", hex(&Sha256::digest(&text)));
+    let (repository, text) = registry::find_field(client, &reference, mirrors, wanted.digest).await?;
+    let digest = format!("sha256:{}", bytes_to_hex(&Sha256::digest(&text)));
     if let Some(demanded) = wanted.digest.or(reference.digest.as_deref()) {
-        oci::check(&text, demanded, name)?;
+        oci::check_digest(&text, demanded, name)?;
     }
     let taken = from_document(&Store::Registry(repository), oci::document(&text, name)?, name, wanted).await?;
     Ok(FromImage { taken, digest })
@@ -86,10 +86,10 @@ pub(super) async fn from_archive(
     client: &Client,
     path: &Path,
     image: Option<&str>,
-    wanted: &Wanted<'_>,
+    wanted: &ImageSelection<'_>,
 ) -> Result<FromImage, Error> {
     let scratch = tempfile::tempdir_in(wanted.to).map_err(|error| Error::io("write below", wanted.to, &error))?;
-    let layout = Layout::open(path, &client.blobs, scratch.path())?;
+    let layout = Layout::open_layout(path, &client.blobs, scratch.path())?;
     let name = path.display().to_string();
     let demand = |found: &str| match wanted.digest {
         Some(digest) if digest != found => {
@@ -97,18 +97,18 @@ pub(super) async fn from_archive(
         }
         _ => Ok(()),
     };
-    match layout.find(image)? {
-        Found::Oci(descriptor) => {
+    match layout.find_image(image)? {
+        FoundImage::Oci(descriptor) => {
             demand(&descriptor.digest)?;
             let store = Store::Layout(layout);
             let document = store.document(&descriptor, &name).await?;
             let taken = from_document(&store, document, &name, wanted).await?;
             Ok(FromImage { taken, digest: descriptor.digest })
         }
-        Found::Saved(saved) => {
-            let text = layout.text(&saved.config)?;
+        FoundImage::Saved(saved) => {
+            let text = layout.member_text(&saved.config)?;
             let text = text.ok_or_else(|| Error::new(format!("{name} has no {}", saved.config)))?;
-            let digest = format!("sha256:{}", hex(&Sha256::digest(&text)));
+            let digest = format!("sha256:{}", bytes_to_hex(&Sha256::digest(&text)));
             demand(&digest)?;
             let config: Config = oci::json(&text, &name)?;
             let size = text.len() as u64;
@@ -138,8 +138,8 @@ async fn from_document(
     store: &Store<'_>,
     document: Document,
     name: &str,
-    wanted: &Wanted<'_>,
-) -> Result<Vec<Taken>, Error> {
+    wanted: &ImageSelection<'_>,
+) -> Result<Vec<ExtractedMember>, Error> {
     let manifest = match document {
         Document::Manifest(manifest) => manifest,
         Document::Index(index) => match store.document(index.child(wanted.architecture, name)?, name).await? {
@@ -168,7 +168,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 
 /// What of the wanted programs was found so far.
 struct Search<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a ImageSelection<'a>,
     name: &'a str,
     /// By its number in `take`.
     found: Vec<Option<PathBuf>>,
@@ -177,7 +177,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(wanted: &'a Wanted<'a>, name: &'a str) -> Search<'a> {
+    fn new(wanted: &'a ImageSelection<'a>, name: &'a str) -> Search<'a> {
         let count = wanted.take.len();
         Search { wanted, name, found: vec![None; count], removed: vec![false; count] }
     }
@@ -203,16 +203,16 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 match &member.kind {
-                    Kind::File if here[number] => {
+                    ArchiveKind::File if here[number] => {
                         return Err(Error::new(format!("{name}: one layer has {wanted} more than once")));
                     }
-                    Kind::File => {
+                    ArchiveKind::File => {
                         let to = self.wanted.to.join(number.to_string());
-                        members::write(content, member, &to, name)?;
+                        members::write_member(content, member, &to, name)?;
                         self.found[number] = Some(to);
                         here[number] = true;
                     }
-                    Kind::Link(target) => {
+                    ArchiveKind::Link(target) => {
                         return Err(Error::new(format!("{name}: {wanted} is a link to {target}, not a file"))
                             .hint("name the file itself in take"));
                     }
@@ -221,7 +221,7 @@ impl<'a> Search<'a> {
             }
             Ok(())
         })?;
-        let unpacked = format!("sha256:{}", hex(&sum.lock().clone().finalize()));
+        let unpacked = format!("sha256:{}", bytes_to_hex(&sum.lock().clone().finalize()));
         if hex_of(diff_id).is_none() || unpacked != diff_id {
             return Err(Error::new(format!("{name}: a layer unpacks to the digest {unpacked}, expected {diff_id}")));
         }
@@ -229,10 +229,10 @@ impl<'a> Search<'a> {
         Ok(self.found.iter().zip(&self.removed).all(|(found, removed)| found.is_some() || *removed))
     }
 
-    fn finish(self) -> Result<Vec<Taken>, Error> {
+    fn finish(self) -> Result<Vec<ExtractedMember>, Error> {
         let programs = self.wanted.take.iter().zip(self.found);
         let taken = programs.map(|(wanted, found)| match found {
-            Some(path) => Ok(Taken { name: wanted.trim_start_matches('/').to_owned(), path }),
+            Some(path) => Ok(ExtractedMember { name: wanted.trim_start_matches('/').to_owned(), path }),
             None => Err(Error::new(format!("{} has no /{}", self.name, wanted.trim_start_matches('/')))),
         });
         taken.collect()
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
 
 /// Whether a member of a layer removes `wanted` from the layers below it: a whiteout of it or of a directory above it, an opaque
 /// directory, or anything but a directory where one of its directories was.
-fn hides(path: &str, kind: &Kind, wanted: &str) -> bool {
+fn hides(path: &str, kind: &ArchiveKind, wanted: &str) -> bool {
     let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));
     let is_at_or_above =
         |path: &str| wanted == path || wanted.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
@@ -251,7 +251,7 @@ fn hides(path: &str, kind: &Kind, wanted: &str) -> bool {
     match file.strip_prefix(".wh.") {
         Some(removed) if directory.is_empty() => is_at_or_above(removed),
         Some(removed) => is_at_or_above(&format!("{directory}/{removed}")),
-        None => *kind != Kind::Directory && is_at_or_above(path),
+        None => *kind != ArchiveKind::Directory && is_at_or_above(path),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::blobs::Blobs;
-use super::members::{self, Kind};
+use super::members::{self, ArchiveKind};
 use super::oci::{Descriptor, Index, LARGEST_MANIFEST, json};
 use crate::bundle::{Error, hex_of};
 
@@ -26,12 +26,12 @@ enum Files {
 }
 
 /// The content of a file, and its size.
-type Opened = (Box<dyn Read>, u64);
+type OpenMember = (Box<dyn Read>, u64);
 
 /// What `docker save` says of an image.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Saved {
+pub(super) struct DockerManifest {
     pub config: String,
     #[serde(default)]
     pub repo_tags: Option<Vec<String>>,
@@ -39,15 +39,15 @@ pub(super) struct Saved {
 }
 
 /// An image that was found.
-pub(super) enum Found {
+pub(super) enum FoundImage {
     /// An index or manifest.
     Oci(Descriptor),
-    Saved(Saved),
+    Saved(DockerManifest),
 }
 
 impl<'a> Layout<'a> {
     /// A compressed archive is unpacked into `scratch` first.
-    pub(super) fn open(path: &Path, blobs: &'a Blobs, scratch: &Path) -> Result<Layout<'a>, Error> {
+    pub(super) fn open_layout(path: &Path, blobs: &'a Blobs, scratch: &Path) -> Result<Layout<'a>, Error> {
         let meta = std::fs::metadata(path).map_err(|error| Error::io("read", path, &error))?;
         if meta.is_dir() {
             return Ok(Layout { blobs, path: path.to_owned(), files: Files::Directory });
@@ -84,7 +84,7 @@ impl<'a> Layout<'a> {
         self.path.display().to_string()
     }
 
-    fn reader(&self, member: &str) -> Result<Option<Opened>, Error> {
+    fn reader(&self, member: &str) -> Result<Option<OpenMember>, Error> {
         match &self.files {
             Files::Directory => {
                 let path = self.path.join(member);
@@ -107,7 +107,7 @@ impl<'a> Layout<'a> {
     }
 
     /// A small file.
-    pub(super) fn text(&self, member: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn member_text(&self, member: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some((reader, size)) = self.reader(member)? else { return Ok(None) };
         if size > LARGEST_MANIFEST as u64 {
             return Err(Error::new(format!("{} in {} is too large: {size} bytes", member, self.name())));
@@ -129,24 +129,25 @@ impl<'a> Layout<'a> {
 
     /// A blob of an OCI layout.
     pub(super) fn blob(&self, descriptor: &Descriptor) -> Result<PathBuf, Error> {
-        self.stored(&format!("blobs/sha256/{}", descriptor.hex()?), &descriptor.digest)
+        self.stored(&format!("blobs/sha256/{}", descriptor.digest_hex()?), &descriptor.digest)
     }
 
     /// The one image, or the one of that name.
-    pub(super) fn find(&self, image: Option<&str>) -> Result<Found, Error> {
-        if let Some(text) = self.text("index.json")? {
+    pub(super) fn find_image(&self, image: Option<&str>) -> Result<FoundImage, Error> {
+        if let Some(text) = self.member_text("index.json")? {
             let index: Index = json(&text, &format!("index.json in {}", self.name()))?;
             let fits = |one: &&Descriptor| image.is_none_or(|image| names(one).iter().any(|name| is_name(name, image)));
             let fitting: Vec<&Descriptor> = index.manifests.iter().filter(fits).collect();
             let known = index.manifests.iter().flat_map(names).collect();
-            return self.one(&fitting, image, known).map(Found::Oci);
+            return self.one(&fitting, image, known).map(FoundImage::Oci);
         }
-        if let Some(text) = self.text("manifest.json")? {
-            let saved: Vec<Saved> = json(&text, &format!("manifest.json in {}", self.name()))?;
-            let tags = |one: &Saved| one.repo_tags.clone().unwrap_or_default();
-            let fits = |one: &&Saved| image.is_none_or(|image| tags(one).iter().any(|name| is_name(name, image)));
-            let fitting: Vec<&Saved> = saved.iter().filter(fits).collect();
-            return self.one(&fitting, image, saved.iter().flat_map(tags).collect()).map(Found::Saved);
+        if let Some(text) = self.member_text("manifest.json")? {
+            let saved: Vec<DockerManifest> = json(&text, &format!("manifest.json in {}", self.name()))?;
+            let tags = |one: &DockerManifest| one.repo_tags.clone().unwrap_or_default();
+            let fits =
+                |one: &&DockerManifest| image.is_none_or(|image| tags(one).iter().any(|name| is_name(name, image)));
+            let fitting: Vec<&DockerManifest> = saved.iter().filter(fits).collect();
+            return self.one(&fitting, image, saved.iter().flat_map(tags).collect()).map(FoundImage::Saved);
         }
         Err(Error::new(format!("{} holds no image: it has neither index.json nor manifest.json", self.name())))
     }
@@ -190,7 +191,7 @@ fn plain_tar(path: &Path, scratch: &Path, name: &str) -> Result<PathBuf, Error> 
     let packed = std::fs::metadata(path).map_err(|error| Error::io("read", path, &error))?.len();
     let mut builder = tar::Builder::new(File::create(&plain).map_err(|error| Error::io("write", &plain, &error))?);
     members::walk(members::decompressed(path)?, packed, name, |member, content| {
-        if member.kind != Kind::File {
+        if member.kind != ArchiveKind::File {
             return Ok(());
         }
         let mut header = tar::Header::new_gnu();

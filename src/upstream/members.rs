@@ -22,7 +22,7 @@ const LARGEST: u64 = 2 << 30;
 
 /// What a member is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ArchiveKind {
     File,
     Directory,
     /// To this path; hard or symbolic.
@@ -34,18 +34,18 @@ pub(super) enum Kind {
 pub(super) struct Member {
     /// Relative, without `.` and `..`.
     pub path: String,
-    pub kind: Kind,
+    pub kind: ArchiveKind,
     pub size: u64,
 }
 
 /// A stream of which no more than allowed is read.
-struct Metered<R> {
+struct LimitedReader<R> {
     inner: R,
     at: Rc<Cell<u64>>,
     until: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let left = self.until.get().saturating_sub(self.at.get());
         if left == 0 {
@@ -86,7 +86,7 @@ pub(super) fn walk(
 ) -> Result<(), Error> {
     let most = MOST.min(packed.saturating_mul(RATIO).saturating_add(SLACK));
     let (at, until) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(HEADERS.min(most))));
-    let metered = Metered { inner: source, at: Rc::clone(&at), until: Rc::clone(&until) };
+    let metered = LimitedReader { inner: source, at: Rc::clone(&at), until: Rc::clone(&until) };
     let mut archive = tar::Archive::new(metered);
     let broken = |error: std::io::Error| Error::new(format!("cannot unpack {name}: {error}"));
     let mut members = 0;
@@ -112,12 +112,12 @@ fn member<R: Read>(entry: &tar::Entry<'_, R>, size: u64, name: &str) -> Result<M
     let written = text(&entry.path_bytes());
     let path = inside(&written).ok_or_else(|| Error::new(format!("{name}: {written:?} points outside the archive")))?;
     let kind = match entry.header().entry_type() {
-        EntryType::Regular | EntryType::Continuous => Kind::File,
-        EntryType::Directory => Kind::Directory,
+        EntryType::Regular | EntryType::Continuous => ArchiveKind::File,
+        EntryType::Directory => ArchiveKind::Directory,
         EntryType::Link | EntryType::Symlink => {
-            Kind::Link(entry.link_name_bytes().map(|bytes| text(&bytes)).unwrap_or_default())
+            ArchiveKind::Link(entry.link_name_bytes().map(|bytes| text(&bytes)).unwrap_or_default())
         }
-        _ => Kind::Special,
+        _ => ArchiveKind::Special,
     };
     Ok(Member { path, kind, size })
 }
@@ -155,7 +155,7 @@ fn fits(path: &str, wanted: &str) -> bool {
 }
 
 /// A member that was taken, and where it is now.
-pub(super) struct Taken {
+pub(super) struct ExtractedMember {
     /// As it was asked for; below a directory: the path from that directory on.
     pub name: String,
     pub path: std::path::PathBuf,
@@ -163,28 +163,35 @@ pub(super) struct Taken {
 
 /// Takes members of an archive into a directory: `wanted` as in a recipe. Refused: an archive with anything that is not a plain
 /// file or directory and could do harm, a member that is missing, or that is there twice.
-pub(super) fn take(archive: &Path, wanted: &[String], to: &Path, name: &str) -> Result<Vec<Taken>, Error> {
+pub(super) fn extract_members(
+    archive: &Path,
+    wanted: &[String],
+    to: &Path,
+    name: &str,
+) -> Result<Vec<ExtractedMember>, Error> {
     let packed = std::fs::metadata(archive).map_err(|error| Error::io("read", archive, &error))?.len();
-    let mut taken: Vec<(usize, Taken)> = Vec::new();
+    let mut taken: Vec<(usize, ExtractedMember)> = Vec::new();
     walk(decompressed(archive)?, packed, name, |member, content| {
         let Member { path, kind, .. } = member;
         match kind {
-            Kind::Special => return Err(Error::new(format!("{name}: {path} is a device or another special file"))),
-            Kind::Link(target) if leads_out(member, target) => {
+            ArchiveKind::Special => {
+                return Err(Error::new(format!("{name}: {path} is a device or another special file")));
+            }
+            ArchiveKind::Link(target) if leads_out(member, target) => {
                 return Err(Error::new(format!("{name}: the link {path} points outside the archive: {target}")));
             }
             _ => {}
         }
         for (number, wanted) in wanted.iter().enumerate() {
             let found = match wanted.strip_suffix('/') {
-                Some(directory) => below(path, directory).filter(|_| *kind == Kind::File),
+                Some(directory) => below(path, directory).filter(|_| *kind == ArchiveKind::File),
                 None => fits(path, wanted).then(|| wanted.clone()),
             };
             let Some(found) = found else { continue };
-            if let Kind::Link(target) = kind {
+            if let ArchiveKind::Link(target) = kind {
                 return Err(Error::new(format!("{name}: {path} is a link to {target}, not a file")));
             }
-            if *kind == Kind::Directory {
+            if *kind == ArchiveKind::Directory {
                 continue;
             }
             if taken.iter().any(|(_, other)| other.name == found) {
@@ -193,8 +200,8 @@ pub(super) fn take(archive: &Path, wanted: &[String], to: &Path, name: &str) -> 
                 );
             }
             let file = to.join(taken.len().to_string());
-            write(content, member, &file, name)?;
-            taken.push((number, Taken { name: found, path: file }));
+            write_member(content, member, &file, name)?;
+            taken.push((number, ExtractedMember { name: found, path: file }));
             break;
         }
         Ok(())
@@ -216,7 +223,7 @@ fn below(path: &str, directory: &str) -> Option<String> {
 }
 
 /// Writes one member to a new file.
-pub(super) fn write(content: &mut dyn Read, member: &Member, to: &Path, name: &str) -> Result<(), Error> {
+pub(super) fn write_member(content: &mut dyn Read, member: &Member, to: &Path, name: &str) -> Result<(), Error> {
     let Member { path, size, .. } = member;
     if *size > LARGEST {
         return Err(Error::new(format!("{name}: {path} has {size} bytes; windlass accepts {LARGEST}")));

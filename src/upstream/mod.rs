@@ -11,5 +11,5 @@ mod oci;
 mod reference;
 mod registry;
 
-pub use create::{Created, Known, Order, Row, create};
+pub use create::{Created, KnownDigests, Order, SourceRow, create};
 pub use fetch::{Client, Progress};

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::bundle::{Error, hex, hex_of};
+use crate::bundle::{Error, bytes_to_hex, hex_of};
 
 /// Indexes and manifests are not larger than this.
 pub(super) const LARGEST_MANIFEST: usize = 4 << 20;
@@ -63,7 +63,7 @@ pub(super) enum Document {
 }
 
 impl Descriptor {
-    pub(super) fn hex(&self) -> Result<&str, Error> {
+    pub(super) fn digest_hex(&self) -> Result<&str, Error> {
         hex_of(&self.digest).ok_or_else(|| Error::new(format!("unsupported digest {:?}", self.digest)))
     }
 }
@@ -71,11 +71,11 @@ impl Descriptor {
 /// Reads an index or a manifest; `name` is for messages.
 pub(super) fn document(text: &[u8], name: &str) -> Result<Document, Error> {
     #[derive(Deserialize)]
-    struct Either {
+    struct IndexOrManifest {
         manifests: Option<serde::de::IgnoredAny>,
         layers: Option<serde::de::IgnoredAny>,
     }
-    let either: Either = json(text, name)?;
+    let either: IndexOrManifest = json(text, name)?;
     match (either.manifests, either.layers) {
         (Some(_), None) => json(text, name).map(Document::Index),
         (None, Some(_)) => json(text, name).map(Document::Manifest),
@@ -88,8 +88,8 @@ pub(super) fn json<T: DeserializeOwned>(text: &[u8], name: &str) -> Result<T, Er
 }
 
 /// Compares a text with the digest that it must have.
-pub(super) fn check(text: &[u8], digest: &str, name: &str) -> Result<(), Error> {
-    let found = format!("sha256:{}", hex(&Sha256::digest(text)));
+pub(super) fn check_digest(text: &[u8], digest: &str, name: &str) -> Result<(), Error> {
+    let found = format!("sha256:{}", bytes_to_hex(&Sha256::digest(text)));
     match found == digest {
         true => Ok(()),
         false => Err(Error::new(format!("{name} has the digest {found}, expected {digest}"))),

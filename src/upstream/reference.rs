@@ -19,14 +19,14 @@ pub(super) struct Reference {
 
 /// Where a repository may be read: a server and a path on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RepositoryLocation {
     /// With `http://` where TLS is not wanted.
     pub server: String,
     pub repository: String,
 }
 
 impl Reference {
-    pub(super) fn parse(text: &str) -> Result<Reference, Error> {
+    pub(super) fn parse_image_name(text: &str) -> Result<Reference, Error> {
         let wrong = || Error::new(format!("invalid image {text:?}: expected REGISTRY/REPOSITORY:TAG"));
         let (rest, digest) = match text.split_once('@') {
             Some((rest, digest)) if hex_of(digest).is_some() => (rest, Some(digest.to_owned())),
@@ -57,15 +57,15 @@ impl Reference {
     }
 
     /// The mirrors of the registry, in their order, then the registry itself.
-    pub(super) fn places(&self, mirrors: &[(String, String)]) -> Vec<Place> {
+    pub(super) fn places(&self, mirrors: &[(String, String)]) -> Vec<RepositoryLocation> {
         let of_registry = mirrors.iter().filter(|(registry, _)| *registry == self.registry);
-        let mut places: Vec<Place> = of_registry.map(|(_, prefix)| self.behind(prefix)).collect();
+        let mut places: Vec<RepositoryLocation> = of_registry.map(|(_, prefix)| self.behind(prefix)).collect();
         let server = if self.registry == HUB { HUB_SERVER } else { &self.registry };
-        places.push(Place { server: server.to_owned(), repository: self.repository.clone() });
+        places.push(RepositoryLocation { server: server.to_owned(), repository: self.repository.clone() });
         places
     }
 
-    fn behind(&self, prefix: &str) -> Place {
+    fn behind(&self, prefix: &str) -> RepositoryLocation {
         let (scheme, rest) = match prefix.split_once("://") {
             Some((scheme, rest)) => (format!("{scheme}://"), rest),
             None => (String::new(), prefix),
@@ -75,11 +75,11 @@ impl Reference {
             "" => self.repository.clone(),
             path => format!("{path}/{}", self.repository),
         };
-        Place { server: format!("{scheme}{server}"), repository }
+        RepositoryLocation { server: format!("{scheme}{server}"), repository }
     }
 }
 
-impl Place {
+impl RepositoryLocation {
     /// The address of what is behind `/v2/REPOSITORY/`. Without TLS only on loopback, or where the prefix says so.
     pub(super) fn address(&self, what: &str) -> String {
         let base = match self.server.contains("://") {
@@ -106,29 +106,29 @@ mod tests {
     #[test]
     fn names_are_taken_apart() {
         let parts = |text: &str| {
-            let Reference { registry, repository, tag, .. } = Reference::parse(text).unwrap();
+            let Reference { registry, repository, tag, .. } = Reference::parse_image_name(text).unwrap();
             format!("{registry} {repository} {}", tag.unwrap_or_default())
         };
         assert_eq!(parts("etcd:3"), "docker.io library/etcd 3");
         assert_eq!(parts("karmada/karmada-scheduler:v1.18.2"), "docker.io karmada/karmada-scheduler v1.18.2");
         assert_eq!(parts("localhost:5000/a/b:1"), "localhost:5000 a/b 1");
         let digest = format!("registry.k8s.io/a@sha256:{}", "0".repeat(64));
-        assert!(Reference::parse(&digest).unwrap().digest.is_some());
+        assert!(Reference::parse_image_name(&digest).unwrap().digest.is_some());
         for wrong in
             ["a", "a:", "a:b/../c:1", "https://h/a:1", "h.x/a/../b:1", "a:1@sha256:0", "A:1", "h.x/a:1?x", "/a:1"]
         {
-            assert!(Reference::parse(wrong).is_err(), "{wrong}");
+            assert!(Reference::parse_image_name(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn mirrors_come_first() {
         let mirrors = [("docker.io".to_owned(), "http://m:5000/hub".to_owned())];
-        let reference = Reference::parse("docker.io/karmada/x:1").unwrap();
+        let reference = Reference::parse_image_name("docker.io/karmada/x:1").unwrap();
         let places: Vec<String> = reference.places(&mirrors).iter().map(|place| place.address("x")).collect();
         let wanted = ["http://m:5000/v2/hub/karmada/x/x", "https://registry-1.docker.io/v2/karmada/x/x"];
         assert_eq!(places, wanted);
-        let local = Reference::parse("127.0.0.1:5000/a:1").unwrap();
+        let local = Reference::parse_image_name("127.0.0.1:5000/a:1").unwrap();
         assert_eq!(local.places(&[])[0].address("x"), "http://127.0.0.1:5000/v2/a/x");
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::fetch::{Client, Failed, Wanted};
-use super::oci::{ACCEPT, Descriptor, LARGEST_MANIFEST, check};
-use super::reference::{Place, Reference};
+use super::fetch::{Client, DownloadError, DownloadRequest};
+use super::oci::{ACCEPT, Descriptor, LARGEST_MANIFEST, check_digest};
+use super::reference::{Reference, RepositoryLocation};
 use crate::bundle::{Error, hex_of};
 use crate::http::Url;
 use crate::http::url::encode_form;
@@ -15,7 +15,7 @@ use crate::value::mutex::Mutex;
 /// A repository at one server.
 pub(super) struct Repository<'a> {
     client: &'a Client,
-    place: Place,
+    place: RepositoryLocation,
     /// The value of the header Authorization, for this server only.
     authorization: Mutex<Option<String>>,
 }
@@ -29,14 +29,14 @@ struct Token {
 }
 
 impl<'a> Repository<'a> {
-    pub(super) fn new(client: &'a Client, place: Place) -> Repository<'a> {
+    pub(super) fn new(client: &'a Client, place: RepositoryLocation) -> Repository<'a> {
         Repository { client, place, authorization: Mutex::default() }
     }
 
     /// An index or a manifest, by tag or digest. The caller compares what a tag leads to.
     pub(super) async fn manifest(&self, reference: &str) -> Result<Vec<u8>, Error> {
         if let Some(hex) = hex_of(reference)
-            && let Some(path) = self.client.blobs.find(hex)?
+            && let Some(path) = self.client.blobs.find_blob(hex)?
         {
             return std::fs::read(&path).map_err(|error| Error::io("read", &path, &error));
         }
@@ -44,11 +44,11 @@ impl<'a> Repository<'a> {
         for _ in 0..2 {
             let mut headers = self.headers();
             headers.push(("accept".to_owned(), ACCEPT.to_owned()));
-            let answer = self.client.text(&url, &headers, LARGEST_MANIFEST).await?;
+            let answer = self.client.download_text(&url, &headers, LARGEST_MANIFEST).await?;
             match answer.status {
                 200 => {
                     if let Some(hex) = hex_of(reference) {
-                        check(&answer.body, reference, url.to_string().as_str())?;
+                        check_digest(&answer.body, reference, url.to_string().as_str())?;
                         self.client.blobs.store(answer.body.as_slice(), hex, reference)?;
                     }
                     return Ok(answer.body);
@@ -68,15 +68,19 @@ impl<'a> Repository<'a> {
         let url = self.url(&format!("blobs/{}", descriptor.digest))?;
         for _ in 0..2 {
             let headers = self.headers();
-            let wanted =
-                Wanted { url: &url, sha256: Some(descriptor.hex()?), size: Some(descriptor.size), headers: &headers };
-            match self.client.file(&wanted).await {
+            let wanted = DownloadRequest {
+                url: &url,
+                sha256: Some(descriptor.digest_hex()?),
+                size: Some(descriptor.size),
+                headers: &headers,
+            };
+            match self.client.download_file(&wanted).await {
                 Ok((path, _)) => return Ok(path),
-                Err(Failed::Error(error)) => return Err(error),
+                Err(DownloadError::Error(error)) => return Err(error),
                 // A token may have expired since the manifest was read.
-                Err(Failed::Login) => {
+                Err(DownloadError::Login) => {
                     *self.authorization.lock() = None;
-                    let answer = self.client.text(&url, &[], LARGEST_MANIFEST).await?;
+                    let answer = self.client.download_text(&url, &[], LARGEST_MANIFEST).await?;
                     self.log_in(answer.header("www-authenticate").unwrap_or_default()).await?;
                 }
             }
@@ -100,7 +104,7 @@ impl<'a> Repository<'a> {
 
     /// Does what the server asks for: sends the login itself, or gets a token for it.
     async fn log_in(&self, challenge: &str) -> Result<(), Error> {
-        let login = self.client.logins.of(self.place.host());
+        let login = self.client.logins.login_for(self.place.host());
         let (scheme, rest) = challenge.split_once(' ').unwrap_or((challenge, ""));
         if scheme.eq_ignore_ascii_case("basic") {
             *self.authorization.lock() = Some(login.ok_or_else(|| self.refused())?);
@@ -123,7 +127,7 @@ impl<'a> Repository<'a> {
             return Err(Error::new(format!("the registry {} sends logins to {realm}, without TLS", self.place.host())));
         }
         let headers: Vec<_> = login.into_iter().map(|value| ("authorization".to_owned(), value)).collect();
-        let answer = self.client.text(&url, &headers, LARGEST_MANIFEST).await?;
+        let answer = self.client.download_text(&url, &headers, LARGEST_MANIFEST).await?;
         let token: Option<Token> = serde_json::from_slice(&answer.body).ok().filter(|_| answer.status == 200);
         let token = token.map(|Token { token, access_token }| if token.is_empty() { access_token } else { token });
         let token = token.filter(|token| !token.is_empty()).ok_or_else(|| self.refused())?;
@@ -150,7 +154,7 @@ fn parameter(text: &str, name: &str) -> Option<String> {
 }
 
 /// Where an image is: the first place that has it, with what its tag or digest leads to.
-pub(super) async fn find<'a>(
+pub(super) async fn find_field<'a>(
     client: &'a Client,
     reference: &Reference,
     mirrors: &[(String, String)],

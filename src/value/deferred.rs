@@ -5,23 +5,23 @@ use std::sync::{Arc, OnceLock};
 
 use minijinja::value::{Object, ObjectRepr};
 
-use super::{Hidden, Value};
+use super::{SecretTexts, Value};
 
 /// A secret that nobody has asked for yet. It shows where it comes from; what it is, only who renders it learns, and
 /// from then on no report shows it.
 pub struct Deferred {
     place: String,
     read: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
-    hidden: Hidden,
+    hidden: SecretTexts,
     content: OnceLock<Result<Arc<str>, String>>,
 }
 
 impl Deferred {
     /// A value that stands for the secret. `place` is shown in its stead (`the file /etc/key`); `read` is called once at
     /// most, and says why it cannot.
-    pub fn value(
+    pub fn deferred_value(
         place: impl Into<String>,
-        hidden: &Hidden,
+        hidden: &SecretTexts,
         read: impl Fn() -> Result<String, String> + Send + Sync + 'static,
     ) -> Value {
         let place = place.into();
@@ -37,10 +37,10 @@ impl Deferred {
     ///
     /// # Errors
     /// One line that says why it cannot be read, and nothing of it.
-    pub fn read(&self) -> Result<Arc<str>, String> {
+    pub fn resolve(&self) -> Result<Arc<str>, String> {
         let read = || {
             let text = (self.read)().map_err(|why| format!("cannot read {}: {why}", self.place))?;
-            self.hidden.add(&text);
+            self.hidden.add_secret(&text);
             Ok(Arc::from(text))
         };
         self.content.get_or_init(read).clone()
@@ -71,9 +71,9 @@ mod tests {
 
     #[test]
     fn a_secret_is_read_once_when_it_is_asked_for_and_hidden_from_then_on() {
-        let (hidden, times) = (Hidden::default(), Arc::new(AtomicUsize::new(0)));
+        let (hidden, times) = (SecretTexts::default(), Arc::new(AtomicUsize::new(0)));
         let counted = times.clone();
-        let value = Deferred::value("the file /key", &hidden, move || {
+        let value = Deferred::deferred_value("the file /key", &hidden, move || {
             counted.fetch_add(1, Ordering::Relaxed);
             Ok("hunter2-long".to_owned())
         });
@@ -81,14 +81,18 @@ mod tests {
         assert_eq!(serde_json::to_string(&value).unwrap(), "\"a secret: the file /key\"");
         assert!(hidden.is_empty() && times.load(Ordering::Relaxed) == 0);
         let secret = value.downcast_object_ref::<Deferred>().unwrap();
-        assert_eq!([secret.read().unwrap(), secret.read().unwrap()].map(|text| text.to_string()), ["hunter2-long"; 2]);
+        assert_eq!(
+            [secret.resolve().unwrap(), secret.resolve().unwrap()].map(|text| text.to_string()),
+            ["hunter2-long"; 2]
+        );
         assert_eq!((times.load(Ordering::Relaxed), &*hidden.hide("a hunter2-long")), (1, "a ***"));
     }
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        let value = Deferred::value("the file /key", &Hidden::default(), || Err("there is none".to_owned()));
+        let value =
+            Deferred::deferred_value("the file /key", &SecretTexts::default(), || Err("there is none".to_owned()));
         let secret = value.downcast_object_ref::<Deferred>().unwrap();
-        assert_eq!(secret.read().unwrap_err(), "cannot read the file /key: there is none");
+        assert_eq!(secret.resolve().unwrap_err(), "cannot read the file /key: there is none");
     }
 }

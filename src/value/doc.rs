@@ -42,7 +42,7 @@ impl Doc {
 pub struct Argument {
     pub name: &'static str,
     pub aliases: &'static [&'static str],
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     pub required: bool,
     /// As one would write it in YAML: `present`, `false`, `[]`.
     pub default: Option<&'static str>,
@@ -55,7 +55,7 @@ pub struct Argument {
 }
 
 impl Argument {
-    pub const fn new(name: &'static str, kind: Kind, summary: &'static str) -> Self {
+    pub const fn new(name: &'static str, kind: ArgumentKind, summary: &'static str) -> Self {
         Argument { name, aliases: &[], kind, required: false, default: None, choices: &[], secret: false, summary }
     }
     pub const fn required(mut self) -> Self {
@@ -74,7 +74,7 @@ impl Argument {
         self.choices = choices;
         self
     }
-    pub const fn secret(mut self) -> Self {
+    pub const fn mark_secret(mut self) -> Self {
         self.secret = true;
         self
     }
@@ -87,7 +87,7 @@ pub fn listed(arguments: &[Argument]) -> String {
 
 /// The type of an argument; values are coerced to it as Ansible does (`"yes"` is true, `"a,b"` a list).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentKind {
     Str,
     /// A path; `~` is expanded on the host that it is for.
     Path,
@@ -97,25 +97,25 @@ pub enum Kind {
     /// File permissions: octal number, octal text, or symbolic (`u=rw,g=r`). Arrives as a string.
     Mode,
     /// A list; a lone value becomes a list of one, a string is split at commas.
-    List(&'static Kind),
+    List(&'static ArgumentKind),
     Dict,
     /// Whatever was written.
     Any,
 }
 
-impl Kind {
+impl ArgumentKind {
     /// In a person's words: `list of string`.
-    pub fn words(self) -> String {
+    pub fn kind_text(self) -> String {
         match self {
-            Kind::Str => "string".to_string(),
-            Kind::Path => "path".to_string(),
-            Kind::Bool => "bool".to_string(),
-            Kind::Int => "integer".to_string(),
-            Kind::Float => "number".to_string(),
-            Kind::Mode => "mode".to_string(),
-            Kind::List(of) => format!("list of {}", of.words()),
-            Kind::Dict => "mapping".to_string(),
-            Kind::Any => "anything".to_string(),
+            ArgumentKind::Str => "string".to_string(),
+            ArgumentKind::Path => "path".to_string(),
+            ArgumentKind::Bool => "bool".to_string(),
+            ArgumentKind::Int => "integer".to_string(),
+            ArgumentKind::Float => "number".to_string(),
+            ArgumentKind::Mode => "mode".to_string(),
+            ArgumentKind::List(of) => format!("list of {}", of.kind_text()),
+            ArgumentKind::Dict => "mapping".to_string(),
+            ArgumentKind::Any => "anything".to_string(),
         }
     }
 }
@@ -135,7 +135,7 @@ impl Return {
 
 /// What is said of one word of the language that is no module: a keyword, filter, test, lookup, function, variable.
 #[derive(Debug, Clone, Copy)]
-pub struct Word {
+pub struct LanguageItem {
     pub name: &'static str,
     /// What it takes, as it stands between parentheses: `other, recursive=false`. Empty: nothing.
     pub takes: &'static str,
@@ -147,9 +147,9 @@ pub struct Word {
     pub gives: &'static str,
 }
 
-impl Word {
+impl LanguageItem {
     pub const fn new(name: &'static str, about: &'static str) -> Self {
-        Word { name, takes: "", about, example: "", gives: "" }
+        LanguageItem { name, takes: "", about, example: "", gives: "" }
     }
     pub const fn takes(mut self, takes: &'static str) -> Self {
         self.takes = takes;

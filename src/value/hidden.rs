@@ -25,18 +25,18 @@ const SHORTEST_WORD: usize = 8;
 
 /// A list that is shared by its clones and grows while files are decrypted.
 #[derive(Clone, Default)]
-pub struct Hidden(Arc<RwLock<Texts>>);
+pub struct SecretTexts(Arc<RwLock<RedactedTexts>>);
 
 #[derive(Default)]
-struct Texts {
+struct RedactedTexts {
     all: HashSet<String>,
     /// What finds them, the longest first; made when it is needed after texts were added.
     search: OnceLock<Option<AhoCorasick>>,
 }
 
-impl Hidden {
+impl SecretTexts {
     /// Adds a text, and the lines of a text of several, unless they are too short to be told from other words.
-    pub fn add(&self, text: &str) {
+    pub fn add_secret(&self, text: &str) {
         let whole = text.trim();
         if whole.chars().count() < SHORTEST || self.has(whole) {
             return;
@@ -90,7 +90,7 @@ impl Hidden {
     }
 }
 
-impl Texts {
+impl RedactedTexts {
     fn search(&self) -> Option<AhoCorasick> {
         if self.all.is_empty() {
             return None;
@@ -171,7 +171,7 @@ fn base64_of(text: &str) -> Vec<String> {
     all
 }
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for SecretTexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
     }
@@ -179,20 +179,20 @@ impl fmt::Debug for Hidden {
 
 #[cfg(test)]
 mod tests {
-    use super::Hidden;
+    use super::SecretTexts;
 
     #[test]
     fn a_hidden_text_is_masked_wherever_it_stands() {
-        let hidden = Hidden::default();
-        hidden.add("hunter2-long\n");
+        let hidden = SecretTexts::default();
+        hidden.add_secret("hunter2-long\n");
         assert_eq!(hidden.hide("a hunter2-long b hunter2-long"), "a *** b ***");
         assert_eq!(hidden.hide("nothing here"), "nothing here");
     }
 
     #[test]
     fn of_a_text_of_several_lines_each_long_one_is_hidden_and_its_frame_is_not() {
-        let hidden = Hidden::default();
-        hidden.add("-----BEGIN KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\nshort\n-----END KEY-----\n");
+        let hidden = SecretTexts::default();
+        hidden.add_secret("-----BEGIN KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\nshort\n-----END KEY-----\n");
         assert_eq!(hidden.hide("  + MC4CAQAwBQYDK2VwBCIEIA"), "  + ***");
         assert_eq!(hidden.hide("-----BEGIN KEY----- short"), "-----BEGIN KEY----- short");
     }
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn a_text_is_hidden_however_it_is_quoted() {
         let secret = "pa\"ss\\wo'rd/q 7";
-        let hidden = Hidden::default();
-        hidden.add(secret);
+        let hidden = SecretTexts::default();
+        hidden.add_secret(secret);
         for told in [
             format!("name={secret:?}"),
             serde_json::json!({ "a": secret }).to_string(),
@@ -220,8 +220,8 @@ mod tests {
     fn a_text_is_hidden_in_base64_wherever_it_begins() {
         use base64::prelude::*;
         for secret in ["hunter2", "hunter2-from-the-vault", "pä?~ß>>>ÿÿÿ?"] {
-            let hidden = Hidden::default();
-            hidden.add(secret);
+            let hidden = SecretTexts::default();
+            hidden.add_secret(secret);
             for (before, after) in [("", ""), ("a", ""), ("ab", "c"), ("user:", ""), ("{\"password\": \"", "\"}")] {
                 let plain = format!("{before}{secret}{after}");
                 for told in [
@@ -241,8 +241,8 @@ mod tests {
 
     #[test]
     fn a_text_is_hidden_where_only_ascii_or_html_may_stand() {
-        let hidden = Hidden::default();
-        hidden.add("gäheim<&>\"😀 x");
+        let hidden = SecretTexts::default();
+        hidden.add_secret("gäheim<&>\"😀 x");
         for told in [
             "\"g\\u00e4heim<&>\\\"\\ud83d\\ude00 x\"",
             "<b>gäheim&lt;&amp;&gt;&#34;😀 x</b>",
@@ -256,16 +256,16 @@ mod tests {
 
     #[test]
     fn of_the_short_lines_of_a_text_those_of_one_word_are_hidden() {
-        let hidden = Hidden::default();
-        hidden.add("tokens:\napiVersion: v1\ngeheim12\n\nend");
+        let hidden = SecretTexts::default();
+        hidden.add_secret("tokens:\napiVersion: v1\ngeheim12\n\nend");
         assert_eq!(hidden.hide("apiVersion: v1\n+geheim12\n+end\n"), "apiVersion: v1\n+***\n+end\n");
     }
 
     #[test]
     fn the_longer_of_two_is_hidden_as_a_whole_and_short_words_stay() {
-        let hidden = Hidden::default();
+        let hidden = SecretTexts::default();
         for text in ["secret", "secret-of-mine", "root"] {
-            hidden.add(text);
+            hidden.add_secret(text);
         }
         assert_eq!(hidden.hide("secret-of-mine, secret, root"), "***, ***, root");
         assert_eq!(format!("{hidden:?}"), "***");

@@ -26,11 +26,11 @@ use minijinja::value::{DynObject, Object, ObjectRepr};
 use regex::Regex;
 
 pub use deferred::Deferred;
-pub use hidden::Hidden;
+pub use hidden::SecretTexts;
 pub use merge::{HashBehaviour, merged};
 pub use origin::{Origin, Source};
 pub use secret::Secret;
-pub use surroundings::Surroundings;
+pub use surroundings::ProcessEnvironment;
 
 /// The version of ansible-core whose language this is.
 pub const CORE: &str = "2.19.14";
@@ -74,7 +74,7 @@ pub struct Template {
 
 impl Template {
     /// Wraps a string that has `{{`, `{%` or `{#` in it; other strings stay plain values.
-    pub fn value(source: &str, origin: Option<&Origin>) -> Value {
+    pub fn template_value(source: &str, origin: Option<&Origin>) -> Value {
         if has_marks(source) {
             Value::from_object(Template { source: source.into(), origin: origin.cloned() })
         } else {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_template_is_its_words() {
-        assert_eq!(Template::value("{{ a }}", None), Template::value("{{ a }}", None));
-        assert_ne!(Template::value("{{ a }}", None), Template::value("{{ b }}", None));
+        assert_eq!(Template::template_value("{{ a }}", None), Template::template_value("{{ a }}", None));
+        assert_ne!(Template::template_value("{{ a }}", None), Template::template_value("{{ b }}", None));
     }
 }

@@ -20,7 +20,7 @@ impl Source {
     }
 
     /// The text of a line, counted from 1, without its end; empty if there is no such line.
-    pub fn line(&self, number: usize) -> &str {
+    pub fn source_line(&self, number: usize) -> &str {
         let starts = self.lines.get_or_init(|| {
             let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
             std::iter::once(0).chain(ends.map(|(end, _)| end + 1)).collect()
@@ -61,7 +61,7 @@ impl Origin {
 
     /// The text of the line.
     pub fn line_text(&self) -> &str {
-        self.source.line(self.line.max(1))
+        self.source.source_line(self.line.max(1))
     }
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for Origin {
 
 /// Something a person wrote wrongly, shown where they wrote it: the message, the line with a caret, a hint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Complaint {
+pub struct Diagnostic {
     /// One line, small first letter, no full stop.
     pub message: String,
     pub origin: Option<Origin>,
@@ -87,9 +87,9 @@ pub struct Complaint {
     pub hint: Option<String>,
 }
 
-impl Complaint {
+impl Diagnostic {
     pub fn new(message: impl Into<String>, origin: Option<&Origin>) -> Self {
-        Complaint { message: message.into(), origin: origin.cloned(), hint: None }
+        Diagnostic { message: message.into(), origin: origin.cloned(), hint: None }
     }
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -97,7 +97,7 @@ impl Complaint {
     }
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.origin {
             Some(origin) => write!(f, "{origin}: {}", self.message),
@@ -106,11 +106,11 @@ impl fmt::Display for Complaint {
     }
 }
 
-impl std::error::Error for Complaint {}
+impl std::error::Error for Diagnostic {}
 
 /// One complaint where several might be.
-impl From<Complaint> for Vec<Complaint> {
-    fn from(complaint: Complaint) -> Self {
+impl From<Diagnostic> for Vec<Diagnostic> {
+    fn from(complaint: Diagnostic) -> Self {
         vec![complaint]
     }
 }
@@ -122,6 +122,6 @@ mod tests {
     #[test]
     fn lines_are_found_by_their_numbers_whatever_ends_them() {
         let source = Source::new("x", "one\r\n\nthree");
-        assert_eq!([0, 1, 2, 3, 4].map(|number| source.line(number)), ["", "one", "", "three", ""]);
+        assert_eq!([0, 1, 2, 3, 4].map(|number| source.source_line(number)), ["", "one", "", "three", ""]);
     }
 }

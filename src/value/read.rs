@@ -21,7 +21,7 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// As [`bytes`], of a file that is UTF-8 text.
-pub fn text(path: &Path) -> io::Result<String> {
+pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
@@ -67,8 +67,8 @@ mod tests {
         assert_eq!((status.code(), said.as_slice()), (Some(3), &b"a\n"[..]));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "täxt").unwrap();
-        assert_eq!(text(file.path()).unwrap(), "täxt");
+        assert_eq!(read_text(file.path()).unwrap(), "täxt");
         std::fs::write(file.path(), [0xff]).unwrap();
-        assert_eq!(text(file.path()).unwrap_err().to_string(), "it is not UTF-8 text");
+        assert_eq!(read_text(file.path()).unwrap_err().to_string(), "it is not UTF-8 text");
     }
 }

@@ -11,7 +11,7 @@ use super::home;
 ///
 /// The default has no variables and no home directory.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ProcessEnvironment {
     pub variables: BTreeMap<String, String>,
     /// The names of variables whose values are not UTF-8 text.
     pub unreadable: BTreeSet<String>,
@@ -22,9 +22,9 @@ pub struct Surroundings {
     pub etc: PathBuf,
 }
 
-impl Surroundings {
+impl ProcessEnvironment {
     /// Those of this process, for a face, which passes them on: nothing below it reads the environment or the working directory.
-    pub fn of_process() -> Surroundings {
+    pub fn of_process() -> ProcessEnvironment {
         let (mut variables, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
         for (name, value) in std::env::vars_os() {
             let Ok(name) = name.into_string() else { continue };
@@ -33,7 +33,7 @@ impl Surroundings {
                 Err(_) => unreadable.extend([name]),
             }
         }
-        Surroundings {
+        ProcessEnvironment {
             variables,
             unreadable,
             directory: std::env::current_dir().unwrap_or_default(),
@@ -43,7 +43,7 @@ impl Surroundings {
     }
 
     /// A path with `~` or `~/` at its start replaced.
-    pub fn expand(&self, path: &str) -> PathBuf {
+    pub fn expand_home(&self, path: &str) -> PathBuf {
         home::expand_in(self.home.as_deref(), path)
     }
 
@@ -64,10 +64,10 @@ impl Surroundings {
     }
 
     /// A path with `~`, `$NAME`, `${NAME}` and `{{CWD}}` replaced, absolute; a relative one begins at `base`.
-    pub fn path(&self, text: &str, base: &Path) -> PathBuf {
+    pub fn resolve_path(&self, text: &str, base: &Path) -> PathBuf {
         let text = text.replace("{{CWD}}", &self.directory.display().to_string());
         let text = self.with_variables(&text);
-        let path = base.join(self.expand(&text));
+        let path = base.join(self.expand_home(&text));
         // `a/./b` and a slash at the end are the same path.
         path.components().collect()
     }
@@ -98,14 +98,14 @@ impl Surroundings {
 }
 
 /// Values may be passwords.
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for ProcessEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Surroundings").field("directory", &self.directory).finish_non_exhaustive()
     }
 }
 
 /// Of what a program hardly has twice; hundreds of variables would take time.
-impl Hash for Surroundings {
+impl Hash for ProcessEnvironment {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.directory, &self.home, self.variables.len()).hash(state);
     }

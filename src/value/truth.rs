@@ -59,7 +59,7 @@ pub fn is_yes(answer: &str) -> bool {
 }
 
 /// What a value says: a boolean, 0 and 1, or a word; None: it is no boolean.
-pub fn of(value: &Value) -> Option<bool> {
+pub fn truth_of(value: &Value) -> Option<bool> {
     match value.as_str() {
         Some(text) => of_word(text),
         None if value.is_number() || value.kind() == minijinja::value::ValueKind::Bool => of_word(&value.to_string()),
@@ -69,7 +69,7 @@ pub fn of(value: &Value) -> Option<bool> {
 
 /// What a value says; an error names `what` it is the value of, and the `others` that it may be besides.
 pub fn expect(value: &Value, what: &str, others: &[&str]) -> Result<bool, String> {
-    of(value).ok_or_else(|| {
+    truth_of(value).ok_or_else(|| {
         let known = ["true", "false"].iter().chain(others).copied();
         let words: Vec<&str> = known.clone().collect();
         let (last, first) = words.split_last().expect("there are at least two");
@@ -91,14 +91,14 @@ mod tests {
     fn only_the_known_words_are_booleans() {
         for (value, said) in [("Yes", true), (" on ", true), ("T", true), ("no", false), ("OFF", false), ("0.0", false)]
         {
-            assert_eq!(of(&Value::from(value)), Some(said), "{value}");
+            assert_eq!(truth_of(&Value::from(value)), Some(said), "{value}");
         }
-        assert_eq!([1, 0, 2].map(|number| of(&Value::from(number))), [Some(true), Some(false), None]);
-        assert_eq!(of(&Value::from(true)), Some(true));
+        assert_eq!([1, 0, 2].map(|number| truth_of(&Value::from(number))), [Some(true), Some(false), None]);
+        assert_eq!(truth_of(&Value::from(true)), Some(true));
         for word in ["", "strict", "ask", "enabled", "tofu", "none"] {
-            assert_eq!(of(&Value::from(word)), None, "{word}");
+            assert_eq!(truth_of(&Value::from(word)), None, "{word}");
         }
-        assert_eq!(of(&Value::from(vec![true])), None);
+        assert_eq!(truth_of(&Value::from(vec![true])), None);
         assert_eq!([" yes", "Yes", "1.0"].map(of_exact_word), [None, Some(true), Some(true)]);
         assert_eq!(["", "Off", "0", "2", "no way"].map(of_any_text), [false, false, false, true, true]);
     }

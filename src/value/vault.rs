@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use rand::RngCore;
 use sha2::Sha256;
 
-use super::{Hidden, Secret};
+use super::{Secret, SecretTexts};
 
 /// What files are decrypted with: the vault passwords of this run, an identity (`default` if none was named) and its password
 /// each.
@@ -17,7 +17,7 @@ use super::{Hidden, Secret};
 pub struct Keyring {
     pub passwords: Vec<(String, Secret)>,
     /// What was decrypted with it, and the passwords: reports and logs do not show them.
-    pub hidden: Hidden,
+    pub hidden: SecretTexts,
 }
 
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum Error {
 
 /// A vault text that was decrypted.
 #[derive(Debug)]
-pub struct Opened<'a> {
+pub struct DecryptedText<'a> {
     pub plain: Vec<u8>,
     /// The name in its header; None: it has none (version 1.1).
     pub identity: Option<&'a str>,
@@ -59,36 +59,36 @@ pub fn is_vault_file(path: &Path) -> std::io::Result<bool> {
 impl Keyring {
     /// A keyring of these identities and passwords.
     pub fn new(passwords: Vec<(String, Secret)>) -> Self {
-        let hidden = Hidden::default();
-        passwords.iter().for_each(|(_, password)| hidden.add(password.reveal()));
+        let hidden = SecretTexts::default();
+        passwords.iter().for_each(|(_, password)| hidden.add_secret(password.reveal()));
         Keyring { passwords, hidden }
     }
 
     /// Decrypts a vault text; tries the password of the text's own identity first.
     pub fn decrypt(&self, text: &str) -> Result<Vec<u8>, Error> {
-        self.open(text).map(|opened| opened.plain)
+        self.decrypt_text(text).map(|opened| opened.plain)
     }
 
     /// As [`Keyring::decrypt`]; what comes out is hidden from then on. For texts that are secret as a whole: of a file of
     /// variables only the values are.
     pub fn decrypt_hidden(&self, text: &str) -> Result<Vec<u8>, Error> {
         let plain = self.decrypt(text)?;
-        std::str::from_utf8(&plain).into_iter().for_each(|plain| self.hidden.add(plain));
+        std::str::from_utf8(&plain).into_iter().for_each(|plain| self.hidden.add_secret(plain));
         Ok(plain)
     }
 
     /// As [`Keyring::decrypt`]; tells what the text was encrypted with, too.
-    pub fn open<'a>(&'a self, text: &'a str) -> Result<Opened<'a>, Error> {
+    pub fn decrypt_text<'a>(&'a self, text: &'a str) -> Result<DecryptedText<'a>, Error> {
         if self.passwords.is_empty() && is_vault(text) {
             return Err(Error::NoPassword);
         }
-        let sealed = Sealed::read(text)?;
+        let sealed = VaultEnvelope::read(text)?;
         let own = |entry: &&(String, Secret)| sealed.identity == Some(entry.0.as_str());
         let first = self.passwords.iter().filter(own);
         let others = self.passwords.iter().filter(|entry| !own(entry));
         for (_, password) in first.chain(others) {
             if let Some(plain) = sealed.open(password)? {
-                return Ok(Opened { plain, identity: sealed.identity, password });
+                return Ok(DecryptedText { plain, identity: sealed.identity, password });
             }
         }
         Err(Error::WrongPassword)
@@ -124,14 +124,14 @@ pub fn encrypt_salted(plain: &[u8], password: &Secret, identity: Option<&str>, s
 }
 
 /// A vault text taken apart.
-struct Sealed<'a> {
+struct VaultEnvelope<'a> {
     identity: Option<&'a str>,
     salt: Vec<u8>,
     mac: Vec<u8>,
     text: Vec<u8>,
 }
 
-impl<'a> Sealed<'a> {
+impl<'a> VaultEnvelope<'a> {
     fn read(text: &'a str) -> Result<Self, Error> {
         let (header, body) = text.trim().split_once('\n').ok_or(Error::NotVault)?;
         let mut words = header.trim().split(';');
@@ -145,7 +145,7 @@ impl<'a> Sealed<'a> {
         let inner = from_hex(&body)?;
         let mut parts = inner.split(|byte| *byte == b'\n').map(from_hex);
         let mut part = || parts.next().ok_or(Error::Damaged)?;
-        Ok(Sealed { identity, salt: part()?, mac: part()?, text: part()? })
+        Ok(VaultEnvelope { identity, salt: part()?, mac: part()?, text: part()? })
     }
 
     /// The plain bytes; None: another password.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use windlass::connection::{Target, open as try_open};
-use windlass::value::{Secret, Surroundings};
+use windlass::value::{ProcessEnvironment, Secret};
 
 use crate::channels::run;
 use crate::server::{PASSWORD, Server, User, at, by_password, keygen, open, refusal, set_mode};
@@ -303,7 +303,7 @@ async fn default_keys_of_the_home_directory_are_tried() {
     fs::copy(server.path("id"), ssh.join("id_ed25519")).unwrap();
     fs::copy(server.path("known_hosts"), ssh.join("known_hosts")).unwrap();
     fs::write(ssh.join("config"), "Host here\n HostName 127.0.0.1\n User root\n").unwrap();
-    let around = Surroundings { home: Some(server.path("home")), ..Surroundings::default() };
+    let around = ProcessEnvironment { home: Some(server.path("home")), ..ProcessEnvironment::default() };
     let target = Target {
         method: windlass::connection::Method::Ssh,
         name: "web1".to_owned(),

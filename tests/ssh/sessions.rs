@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use sha1::Digest;
-use windlass::remote::{Attributes, Command, Expected, Remote, Sessions};
+use windlass::remote::{Attributes, Command, ExpectedDigest, Remote, Sessions};
 
 use crate::server::{Server, open};
 
@@ -51,7 +51,7 @@ async fn files_travel_in_both_directions() {
     std::fs::write(&here, &content).unwrap();
     let sha1: String = sha1::Sha1::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
     remote
-        .upload(&here, Expected::Sha1(&sha1), there.to_str().unwrap(), &Attributes::default(), &|_, _| ())
+        .upload(&here, ExpectedDigest::Sha1(&sha1), there.to_str().unwrap(), &Attributes::default(), &|_, _| ())
         .await
         .unwrap();
     remote.download(there.to_str().unwrap(), &back).await.unwrap();

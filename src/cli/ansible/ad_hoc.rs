@@ -2,26 +2,26 @@
 
 use anyhow::anyhow;
 
-use super::playbook::begin;
+use super::playbook::begin_output;
 use crate::cli::run::{self, AdHocArgs};
-use crate::cli::{ExitCode, Failure};
-use crate::report::{AdHocStyle, Form};
+use crate::cli::{CliError, ExitCode};
+use crate::report::{AdHocStyle, OutputFormat};
 use crate::settings::list;
 
 /// Modules that mean nothing without arguments.
 const NEEDY: &[&str] = &["command", "shell", "raw", "script"];
 
 /// Loads, checks and runs.
-pub(super) fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_ansible(args: &AdHocArgs) -> Result<ExitCode, CliError> {
     let settings = crate::cli::settings()?;
-    let module = args.module_name.clone().or_else(|| settings.text(&list::MODULE_NAME));
+    let module = args.module_name.clone().or_else(|| settings.text_setting(&list::MODULE_NAME));
     let module = module.unwrap_or_else(|| "command".to_owned());
-    let given = args.args.clone().or_else(|| settings.text(&list::MODULE_ARGS)).unwrap_or_default();
+    let given = args.args.clone().or_else(|| settings.text_setting(&list::MODULE_ARGS)).unwrap_or_default();
     let short = module.strip_prefix("ansible.builtin.").unwrap_or(&module);
     if !args.list_hosts && given.is_empty() && NEEDY.contains(&short) {
-        return Err(Failure::Asked(anyhow!("No argument passed to {module} module")));
+        return Err(CliError::Asked(anyhow!("No argument passed to {module} module")));
     }
-    begin("ansible", args.reporting.verbosity(&settings), &settings)?;
+    begin_output("ansible", args.reporting.verbosity(&settings), &settings)?;
     let style = AdHocStyle { one_line: args.one_line, tree: args.tree.clone() };
-    run::run(args, &settings, Form::AnsibleAdHoc(style))
+    run::run_ad_hoc(args, &settings, OutputFormat::AnsibleAdHoc(style))
 }

@@ -3,7 +3,7 @@
 use clap::{ArgAction, Args};
 
 use crate::cli::inventory::{self, InventoryArgs};
-use crate::cli::{ExitCode, Failure};
+use crate::cli::{CliError, ExitCode};
 
 #[derive(Debug, Args)]
 pub(super) struct InventoryFace {
@@ -18,6 +18,6 @@ pub(super) struct InventoryFace {
 }
 
 /// Prints what was asked for.
-pub(super) fn run(face: &InventoryFace) -> Result<ExitCode, Failure> {
-    inventory::run(&face.args)
+pub(super) fn run_ansible_inventory(face: &InventoryFace) -> Result<ExitCode, CliError> {
+    inventory::print_inventory(&face.args)
 }

@@ -15,7 +15,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Command};
 
 use super::ExitCode;
-use super::print::{Wording, speaking};
+use super::print::{MessageStyle, speaking};
 
 /// A tool of Ansible that this program can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,16 +57,16 @@ pub(super) fn called(argv: &[OsString]) -> Option<(Tool, &[OsString])> {
 }
 
 /// Runs the tool; the result is the program's exit code.
-pub(super) fn run(tool: Tool, argv: &[OsString]) -> ExitCode {
-    speaking(Wording::Ansible, || run_tool(tool, argv))
+pub(super) fn run_ansible_tool(tool: Tool, argv: &[OsString]) -> ExitCode {
+    speaking(MessageStyle::Ansible, || run_tool(tool, argv))
 }
 
 fn run_tool(tool: Tool, argv: &[OsString]) -> ExitCode {
     let result = match tool {
-        Tool::Playbook => parsed(tool, argv).map(|args| playbook::run(&args)),
-        Tool::AdHoc => parsed(tool, argv).map(|args| ad_hoc::run(&args)),
-        Tool::Inventory => parsed(tool, argv).map(|args| inventory::run(&args)),
-        Tool::Vault => parsed(tool, argv).map(|args| vault::run(&args)),
+        Tool::Playbook => parsed(tool, argv).map(|args| playbook::run_ansible_playbook(&args)),
+        Tool::AdHoc => parsed(tool, argv).map(|args| ad_hoc::run_ansible(&args)),
+        Tool::Inventory => parsed(tool, argv).map(|args| inventory::run_ansible_inventory(&args)),
+        Tool::Vault => parsed(tool, argv).map(|args| vault::run_ansible_vault(&args)),
     };
     match result {
         Ok(result) => result.unwrap_or_else(|failure| super::say(&failure)),
@@ -81,7 +81,9 @@ fn parsed<A: Args>(tool: Tool, argv: &[OsString]) -> Result<A, ExitCode> {
     });
     match matches {
         Ok(Some(args)) => Ok(args),
-        Ok(None) => Err(version::print(tool.name()).map_or_else(|failure| super::say(&failure), |()| ExitCode::Ok)),
+        Ok(None) => {
+            Err(version::print_version(tool.name()).map_or_else(|failure| super::say(&failure), |()| ExitCode::Ok))
+        }
         Err(error) => Err(wrong(tool, &error)),
     }
 }

@@ -4,27 +4,27 @@ use anyhow::anyhow;
 
 use super::version;
 use crate::cli::playbook::{self, PlaybookArgs};
-use crate::cli::{ExitCode, Failure};
+use crate::cli::{CliError, ExitCode};
 use crate::engine::Job;
-use crate::report::Form;
-use crate::report::ansible::{Shape, Style};
+use crate::report::OutputFormat;
+use crate::report::ansible::{AnsibleStyle, ResultFormat};
 use crate::settings::{Settings, list};
 
 /// Loads, checks and runs.
-pub(super) fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_ansible_playbook(args: &PlaybookArgs) -> Result<ExitCode, CliError> {
     let settings = crate::cli::settings()?;
     for path in &args.playbooks {
         if !settings.surroundings.absolute(path).exists() {
             return Err(anyhow!("the playbook: {} could not be found", path.display()).into());
         }
     }
-    begin("ansible-playbook", args.reporting.verbosity(&settings), &settings)?;
-    playbook::run(args, &settings, form)
+    begin_output("ansible-playbook", args.reporting.verbosity(&settings), &settings)?;
+    playbook::run_playbooks(args, &settings, form)
 }
 
 /// What stands above everything else from `-v` on.
-pub(super) fn begin(tool: &str, verbosity: u8, settings: &Settings) -> Result<(), Failure> {
-    let mut text = if verbosity > 1 { version::text(tool, settings) } else { String::new() };
+pub(super) fn begin_output(tool: &str, verbosity: u8, settings: &Settings) -> Result<(), CliError> {
+    let mut text = if verbosity > 1 { version::version_text(tool, settings) } else { String::new() };
     if verbosity > 0 {
         text.push_str(&match &settings.file {
             Some(file) => format!("Using {} as config file\n", file.display()),
@@ -35,16 +35,16 @@ pub(super) fn begin(tool: &str, verbosity: u8, settings: &Settings) -> Result<()
 }
 
 /// How results are written, by the settings.
-pub(super) fn shape(settings: &Settings) -> Shape {
-    Shape {
-        yaml: settings.text(&list::CALLBACK_RESULT_FORMAT).as_deref() == Some("yaml"),
+pub(super) fn shape(settings: &Settings) -> ResultFormat {
+    ResultFormat {
+        yaml: settings.text_setting(&list::CALLBACK_RESULT_FORMAT).as_deref() == Some("yaml"),
         pretty: settings.given(&list::CALLBACK_FORMAT_PRETTY).map(|found| found.value.is_true()),
     }
 }
 
-fn form(args: &PlaybookArgs, settings: &Settings, job: &Job) -> Form {
+fn form(args: &PlaybookArgs, settings: &Settings, job: &Job) -> OutputFormat {
     let names = args.playbooks.iter().map(|path| path.display().to_string());
-    Form::Ansible(Style {
+    OutputFormat::Ansible(AnsibleStyle {
         shape: shape(settings),
         failures_to_stderr: settings.bool(&list::DISPLAY_FAILED_STDERR),
         marks_check_mode: settings.bool(&list::CHECK_MODE_MARKERS),

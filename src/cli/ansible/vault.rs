@@ -3,7 +3,7 @@
 use clap::{ArgAction, Args};
 
 use crate::cli::vault::{self, VaultArgs};
-use crate::cli::{ExitCode, Failure};
+use crate::cli::{CliError, ExitCode};
 
 #[derive(Debug, Args)]
 pub(super) struct VaultFace {
@@ -15,6 +15,6 @@ pub(super) struct VaultFace {
 }
 
 /// Runs the sub-command.
-pub(super) fn run(face: &VaultFace) -> Result<ExitCode, Failure> {
-    vault::run(&face.args)
+pub(super) fn run_ansible_vault(face: &VaultFace) -> Result<ExitCode, CliError> {
+    vault::run_vault_command(&face.args)
 }

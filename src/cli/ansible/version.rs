@@ -1,18 +1,18 @@
 //! `--version`, in the form that scripts read: the first line names the tool and the version of Ansible's language.
 
-use crate::cli::Failure;
+use crate::cli::CliError;
 use crate::settings::Settings;
 use crate::value::CORE;
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// Prints it.
-pub(super) fn print(tool: &str) -> Result<(), Failure> {
-    let settings = Settings::load(&Surroundings::of_process())?;
-    Ok(crate::cli::print(text(tool, &settings))?)
+pub(super) fn print_version(tool: &str) -> Result<(), CliError> {
+    let settings = Settings::load(&ProcessEnvironment::of_process())?;
+    Ok(crate::cli::print(version_text(tool, &settings))?)
 }
 
 /// Several lines: the version, the settings' file, where this program is, and that there is no Python.
-pub(super) fn text(tool: &str, settings: &Settings) -> String {
+pub(super) fn version_text(tool: &str, settings: &Settings) -> String {
     let file = settings.file.as_ref().map_or_else(|| "None".to_owned(), |file| file.display().to_string());
     let program = std::env::current_exe().map_or_else(|_| "None".to_owned(), |path| path.display().to_string());
     format!(

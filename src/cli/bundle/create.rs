@@ -9,11 +9,11 @@ use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
 use serde::Deserialize;
 
-use super::super::{ExitCode, Failure, launch, note, warn};
+use super::super::{CliError, ExitCode, launch, note, warn};
 use super::{failure, table};
 use crate::bundle::{MANIFEST, Recipe, carried, hex_of, is_archive, pack, scan};
-use crate::upstream::{self, Client, Created, Known, Order, Progress, Row};
-use crate::value::Surroundings;
+use crate::upstream::{self, Client, Created, KnownDigests, Order, Progress, SourceRow};
+use crate::value::ProcessEnvironment;
 use crate::value::mutex::Mutex;
 use crate::value::vault::Keyring;
 use crate::value::{Value, yaml};
@@ -48,14 +48,14 @@ pub(super) struct Create {
 }
 
 /// Runs the sub-command.
-pub(super) fn run(create: &Create) -> Result<ExitCode, Failure> {
+pub(super) fn create_bundle(create: &Create) -> Result<ExitCode, CliError> {
     match &create.from {
         Some(from) => from_directory(from, create.to.as_deref()),
         None => from_recipe(create),
     }
 }
 
-fn from_directory(from: &Path, to: Option<&Path>) -> Result<ExitCode, Failure> {
+fn from_directory(from: &Path, to: Option<&Path>) -> Result<ExitCode, CliError> {
     if let Some(to) = to.filter(|to| !is_archive(to)) {
         return Err(anyhow::anyhow!("{} does not end with .tar.zst", to.display()).into());
     }
@@ -86,7 +86,7 @@ fn from_directory(from: &Path, to: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Ok)
 }
 
-fn from_recipe(create: &Create) -> Result<ExitCode, Failure> {
+fn from_recipe(create: &Create) -> Result<ExitCode, CliError> {
     let recipe = recipe(create)?;
     let architectures = match create.architecture.as_slice() {
         [] => recipe.architectures.clone(),
@@ -103,13 +103,13 @@ fn from_recipe(create: &Create) -> Result<ExitCode, Failure> {
     let mut recorded = create.record_digests.as_deref().map(read_digests).transpose()?.unwrap_or_default();
     // What another project publishes counts more than what a server sent once.
     recorded.retain(|name, _| !published.contains_key(name));
-    let known: Known = recorded.clone().into_iter().chain(published).collect();
+    let known: KnownDigests = recorded.clone().into_iter().chain(published).collect();
     let mirrors = create.mirror.iter().map(|mirror| match mirror.split_once('=') {
         Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok((from.to_owned(), to.to_owned())),
         _ => Err(anyhow::anyhow!("invalid --mirror {mirror:?}: expected FROM=TO")),
     });
     let mirrors = mirrors.collect::<anyhow::Result<Vec<_>>>()?;
-    let client = Client::new(&Surroundings::of_process(), create.ca.as_deref(), progress()).map_err(failure)?;
+    let client = Client::new(&ProcessEnvironment::of_process(), create.ca.as_deref(), progress()).map_err(failure)?;
     let order = Order {
         sources: recipe.sources(&architectures).map_err(failure)?,
         architectures: &architectures,
@@ -128,10 +128,10 @@ fn from_recipe(create: &Create) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Ok)
 }
 
-fn recipe(create: &Create) -> Result<Recipe, Failure> {
+fn recipe(create: &Create) -> Result<Recipe, CliError> {
     if let Some(path) = &create.file {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        return Recipe::parse(&text, path, &[]).map_err(failure);
+        return Recipe::parse_recipe(&text, path, &[]).map_err(failure);
     }
     let named = create.named.as_deref().unwrap_or_default();
     let (name, version) = named.split_once('@').unwrap_or((named, ""));
@@ -139,9 +139,9 @@ fn recipe(create: &Create) -> Result<Recipe, Failure> {
 }
 
 /// One line for each source: how its content was proved.
-fn sources(rows: &[Row], recorded: &Known) -> String {
+fn sources(rows: &[SourceRow], recorded: &KnownDigests) -> String {
     let mut lines = String::from("\n");
-    for Row { name, architecture, digest, was_known } in rows {
+    for SourceRow { name, architecture, digest, was_known } in rows {
         let how = match digest {
             None => "files of this machine".to_owned(),
             Some(digest) => {
@@ -158,22 +158,23 @@ fn sources(rows: &[Row], recorded: &Known) -> String {
     lines
 }
 
-fn read_digests(path: &Path) -> anyhow::Result<Known> {
+fn read_digests(path: &Path) -> anyhow::Result<KnownDigests> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Known::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(KnownDigests::new()),
         Err(error) => bail!("cannot read {}: {error}", path.display()),
     };
     let source = crate::value::origin::Source::new(path, &text);
-    let documents = yaml::parse(&source.into()).map_err(|complaint| anyhow::anyhow!("{complaint}"))?;
-    let Some(document) = documents.first() else { return Ok(Known::new()) };
+    let documents = yaml::parse_yaml(&source.into()).map_err(|complaint| anyhow::anyhow!("{complaint}"))?;
+    let Some(document) = documents.first() else { return Ok(KnownDigests::new()) };
     let value = document.to_value(&Keyring::default()).map_err(|complaint| anyhow::anyhow!("{complaint}"))?;
-    let known = Known::deserialize(value).ok().filter(|known| known.values().all(|digest| hex_of(digest).is_some()));
+    let known =
+        KnownDigests::deserialize(value).ok().filter(|known| known.values().all(|digest| hex_of(digest).is_some()));
     known.with_context(|| format!("{} does not list digests as ADDRESS: sha256:HEX", path.display()))
 }
 
 /// Adds the digests that were not known.
-fn record(path: &Path, mut recorded: Known, rows: &[Row]) -> anyhow::Result<()> {
+fn record(path: &Path, mut recorded: KnownDigests, rows: &[SourceRow]) -> anyhow::Result<()> {
     let new = rows.iter().filter(|row| !row.was_known).filter_map(|row| Some((row.name.clone(), row.digest.clone()?)));
     let before = recorded.len();
     recorded.extend(new);
@@ -181,7 +182,7 @@ fn record(path: &Path, mut recorded: Known, rows: &[Row]) -> anyhow::Result<()> 
     if added == 0 {
         return Ok(());
     }
-    let style = yaml::Style { sort_keys: true, width: 400, ..yaml::Style::default() };
+    let style = yaml::YamlStyle { sort_keys: true, width: 400, ..yaml::YamlStyle::default() };
     let pairs = recorded.iter().map(|(name, digest)| (name.clone(), Value::from(digest.as_str())));
     let text = yaml::emit(&Value::from_pairs(pairs), &style);
     let text = format!("# What servers sent to windlass bundle create. Nobody has vouched for these digests.\n{text}");

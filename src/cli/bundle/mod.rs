@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::{ExitCode, Failure, note};
+use super::{CliError, ExitCode, note};
 use crate::bundle::{Bundle, Item};
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 #[derive(Debug, Args)]
 pub(super) struct BundleArgs {
@@ -34,16 +34,16 @@ struct Named {
 }
 
 /// Runs the sub-command.
-pub(super) fn run(args: &BundleArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError> {
     match &args.command {
-        BundleCommand::Create(create) => create::run(create),
+        BundleCommand::Create(create) => create::create_bundle(create),
         BundleCommand::Verify(named) => verify(&named.bundle),
         BundleCommand::Show(named) => show(&named.bundle),
     }
 }
 
-fn verify(path: &Path) -> Result<ExitCode, Failure> {
-    let bundle = Bundle::open(path, &Surroundings::of_process()).map_err(failure)?;
+fn verify(path: &Path) -> Result<ExitCode, CliError> {
+    let bundle = Bundle::open_bundle(path, &ProcessEnvironment::of_process()).map_err(failure)?;
     let problems = bundle.verify().map_err(failure)?;
     for problem in &problems {
         note(&problem.message);
@@ -56,9 +56,10 @@ fn verify(path: &Path) -> Result<ExitCode, Failure> {
     Err(anyhow::anyhow!("{} of {files} files do not match the manifest", problems.len()).into())
 }
 
-fn show(path: &Path) -> Result<ExitCode, Failure> {
-    let manifest =
-        Bundle::open(path, &Surroundings::of_process()).and_then(|bundle| bundle.manifest()).map_err(failure)?;
+fn show(path: &Path) -> Result<ExitCode, CliError> {
+    let manifest = Bundle::open_bundle(path, &ProcessEnvironment::of_process())
+        .and_then(|bundle| bundle.manifest())
+        .map_err(failure)?;
     super::print(table(&manifest.files))?;
     Ok(ExitCode::Ok)
 }
@@ -86,7 +87,7 @@ fn table(files: &[Item]) -> String {
     lines.collect()
 }
 
-fn failure(error: crate::bundle::Error) -> Failure {
+fn failure(error: crate::bundle::Error) -> CliError {
     let hint = error.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
     anyhow::anyhow!("{}{hint}", error.message).into()
 }

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::{SiteArgs, agrees, declined, messages, plan, plan_text, show};
-use crate::cli::{ExitCode, Failure, note};
+use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::{Control, LockRequest};
 
@@ -32,8 +32,8 @@ pub(crate) struct ApplyArgs {
 }
 
 /// Plans, asks, and applies.
-pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
-    let saved = args.plan.as_deref().map(plan::load).transpose()?;
+pub(crate) fn run_apply(args: &ApplyArgs) -> Result<ExitCode, CliError> {
+    let saved = args.plan.as_deref().map(plan::load_plan).transpose()?;
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     args.site.carry_out(&sources, async |site, control| {
         let request = LockRequest { command: command(args), breaks: args.break_lock, abandons: false };
@@ -66,7 +66,12 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Asks the person, and notes what was agreed to. False: no.
-fn answered(args: &ApplyArgs, question: &Question, agreed: &mut Agreement, control: &Control) -> Result<bool, Failure> {
+fn answered(
+    args: &ApplyArgs,
+    question: &Question,
+    agreed: &mut Agreement,
+    control: &Control,
+) -> Result<bool, CliError> {
     let otherwise = "--yes applies without asking";
     match question {
         Question::Remove(members) => {

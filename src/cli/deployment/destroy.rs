@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::SiteArgs;
-use crate::cli::{ExitCode, Failure, ask, note};
+use crate::cli::{CliError, ExitCode, ask, note};
 use crate::deployment::LockRequest;
 use crate::deployment::destroy::Removal;
 
@@ -21,9 +21,9 @@ pub(crate) struct DestroyArgs {
 }
 
 /// Asks for the name, and removes it all.
-pub(crate) fn run(args: &DestroyArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run_destroy(args: &DestroyArgs) -> Result<ExitCode, CliError> {
     args.site.carry_out(&[], async |site, control| {
-        let removal = Removal::of(site, control).await?;
+        let removal = Removal::prepare(site, control).await?;
         let deployment = &removal.deployment;
         note(&format!(
             "this removes {} from {}: its control plane, its etcd and all data in it",

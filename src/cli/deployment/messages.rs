@@ -3,10 +3,10 @@
 use crate::cli::{note, warn};
 use crate::deployment::journal::Journal;
 use crate::deployment::lock;
-use crate::deployment::{Progress, Remaining};
+use crate::deployment::{Progress, RemainingParts};
 
 /// What happens between runs.
-pub(super) fn tell(progress: &Progress) {
+pub(super) fn print_progress(progress: &Progress) {
     match progress {
         Progress::Planning(stage) => note(&format!("planning {}", stage.name())),
         Progress::PlanningAgain => note("something changed on the hosts while planning: planning again"),
@@ -17,13 +17,13 @@ pub(super) fn tell(progress: &Progress) {
         Progress::Running(playbook) => note(&format!("running {}", playbook.display())),
         Progress::Lock(words) => note(words),
         Progress::Warning(words) => warn(words),
-        Progress::NotRemoved(Remaining::Everything) => note(
+        Progress::NotRemoved(RemainingParts::Everything) => note(
             "not removed: members, the control plane, etcd and its data\nhint: set member_force to remove a member that does \
              not answer",
         ),
         Progress::NotRemoved(remaining) => {
             let what = match remaining {
-                Remaining::Etcd => "etcd and its data",
+                RemainingParts::Etcd => "etcd and its data",
                 _ => "the control plane, etcd and its data",
             };
             note(&format!("possibly not removed: {what}\nhint: run destroy again to resume"));
@@ -34,7 +34,7 @@ pub(super) fn tell(progress: &Progress) {
 /// An operation that did not come to its end, as the next one shows it. `resumes`: the next one resumes it.
 pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let ago = lock::words(now.saturating_sub(std::time::Duration::from_secs(journal.begun)));
+    let ago = lock::duration_text(now.saturating_sub(std::time::Duration::from_secs(journal.begun)));
     let then = match journal.open_stage() {
         _ if !resumes => journal.how_to_resume(),
         Some(stage) => format!("resuming at stage {}", stage.name()),

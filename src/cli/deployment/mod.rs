@@ -17,14 +17,14 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::launch::{self, Telling};
+use super::launch::{self, ReportSession};
 use super::options::{ConnectionArgs, InventorySource, Offline, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, carried, extra_vars, vault};
+use super::{CliError, ExitCode, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
 use crate::launch::carried::{written_by_others, written_by_others_below};
 use crate::launch::options;
-use crate::report::{Form, harmless};
+use crate::report::{OutputFormat, harmless};
 use crate::value::truth;
 
 #[derive(Debug, Args)]
@@ -56,13 +56,13 @@ pub(super) struct SiteArgs {
 
 impl SiteArgs {
     /// Reads what the options name, and asks for passwords. `files` are inventories beside those of `-i`.
-    fn site(&self, files: &[PathBuf]) -> Result<Site, Failure> {
+    fn site(&self, files: &[PathBuf]) -> Result<Site, CliError> {
         let settings = super::settings()?;
         let named = self.file.iter().chain(files).map(|file| file.display().to_string());
         let source = InventorySource { inventory: named.chain(self.inventory.clone()).collect(), limit: None };
         let keyring = Arc::new(vault::keyring(&self.vault, &settings)?);
         let duplicates = options::reading(&settings)?.duplicates;
-        let extra_vars = Arc::new(extra_vars::read(&self.extra_vars, &keyring, &duplicates)?);
+        let extra_vars = Arc::new(extra_vars::read_extra_vars(&self.extra_vars, &keyring, &duplicates)?);
         let site = Site {
             sources: source.inventories(&settings),
             keyring,
@@ -87,33 +87,41 @@ impl SiteArgs {
     fn carry_out(
         &self,
         files: &[PathBuf],
-        work: impl AsyncFnOnce(&Site, &Control) -> Result<ExitCode, Failure> + Send,
-    ) -> Result<ExitCode, Failure> {
+        work: impl AsyncFnOnce(&Site, &Control) -> Result<ExitCode, CliError> + Send,
+    ) -> Result<ExitCode, CliError> {
         let site = self.site(files)?;
         let done = launch::wait(async || {
             let telling = self.telling(&site).await?;
-            let control =
-                Control { run: telling.control.clone(), progress: Arc::new(|progress| messages::tell(&progress)) };
+            let control = Control {
+                run: telling.control.clone(),
+                progress: Arc::new(|progress| messages::print_progress(&progress)),
+            };
             let done = work(&site, &control).await;
             drop(control);
             telling.end_with(done).await
         });
-        done.map_err(|failure: Failure| failure.masked(&site.keyring.hidden))
+        done.map_err(|failure: CliError| failure.masked(&site.keyring.hidden))
     }
 
     /// Opens the reports of the runs.
-    async fn telling(&self, site: &Site) -> Result<Telling, Failure> {
+    async fn telling(&self, site: &Site) -> Result<ReportSession, CliError> {
         // Only a run that keeps to its own hosts needs to know them.
         let fence = match &self.offline.besides {
             None => None,
-            Some(_) => site.read().await?.fence()?,
+            Some(_) => site.read_inventory().await?.fence()?,
         };
-        Telling::open(&self.reporting, &site.settings, Form::Human, &site.keyring.hidden, fence.as_ref())
+        ReportSession::open_report_session(
+            &self.reporting,
+            &site.settings,
+            OutputFormat::Human,
+            &site.keyring.hidden,
+            fence.as_ref(),
+        )
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
+impl From<Error> for CliError {
+    fn from(error: Error) -> CliError {
         let hint = match &error {
             Error::Run(_) => None,
             Error::NoSource => Some("pass -f FILE, a file with a KarmadaDeployment"),
@@ -158,7 +166,7 @@ fn playbooks_here() -> Option<PathBuf> {
 ///
 /// # Errors
 /// Standard output takes no more.
-fn show(text: &str, site: &Site) -> Result<(), Failure> {
+fn show(text: &str, site: &Site) -> Result<(), CliError> {
     Ok(super::print(harmless(&site.keyring.hidden.hide(text)).as_bytes())?)
 }
 
@@ -166,7 +174,7 @@ fn show(text: &str, site: &Site) -> Result<(), Failure> {
 ///
 /// # Errors
 /// There is no terminal.
-fn agrees(question: &str, otherwise: &str, control: &Control) -> Result<bool, Failure> {
+fn agrees(question: &str, otherwise: &str, control: &Control) -> Result<bool, CliError> {
     if !std::io::stdin().is_terminal() {
         return Err(anyhow!("cannot ask: standard input is not a terminal ({otherwise})").into());
     }

@@ -6,8 +6,8 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::{SiteArgs, agrees, declined, messages, plan_text, show};
-use crate::cli::{ExitCode, Failure, note, working_directory};
-use crate::deployment::operation::{Operation, Prepared};
+use crate::cli::{CliError, ExitCode, note, working_directory};
+use crate::deployment::operation::{Operation, PreparedOperation};
 use crate::deployment::{LockRequest, Outcome};
 
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ pub(crate) struct RemoveHostArgs {
     operation: OperationArgs,
 }
 
-pub(crate) fn upgrade(args: &UpgradeArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn upgrade(args: &UpgradeArgs) -> Result<ExitCode, CliError> {
     let here = working_directory()?;
     let bundle = args.bundle.as_ref().map(|bundle| here.join(bundle));
     if let Some(bundle) = bundle.as_ref().filter(|bundle| !bundle.exists()) {
@@ -73,25 +73,25 @@ pub(crate) fn upgrade(args: &UpgradeArgs) -> Result<ExitCode, Failure> {
     run(&args.operation, Operation::Upgrade { component: args.component.clone(), bundle })
 }
 
-pub(crate) fn rollback(args: &RollbackArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn rollback(args: &RollbackArgs) -> Result<ExitCode, CliError> {
     run(&args.operation, Operation::Rollback { component: args.component.clone() })
 }
 
-pub(crate) fn certificates(args: &CertificatesArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn certificates(args: &CertificatesArgs) -> Result<ExitCode, CliError> {
     run(&args.operation, Operation::RenewCertificates)
 }
 
-pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, CliError> {
     run(&args.operation, Operation::RemoveHost(args.host.clone()))
 }
 
 /// Shows what the operation would change, asks, and carries it out.
-fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> {
+fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError> {
     let name = operation.name();
     args.site.carry_out(&[], async |site, control| {
         let request =
             LockRequest { command: format!("windlass {name}"), breaks: args.break_lock, abandons: args.abandon };
-        let Some(prepared) = Prepared::make(site, operation, &request, !args.check, control).await? else {
+        let Some(prepared) = PreparedOperation::make(site, operation, &request, !args.check, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         show(&plan_text::operation(&prepared, site.verbosity > 0), site)?;

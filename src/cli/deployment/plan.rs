@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::{SiteArgs, plan_text, show};
-use crate::cli::{ExitCode, Failure, files};
+use crate::cli::{CliError, ExitCode, files};
 use crate::deployment::plan::{LAYOUT, Plan};
 use crate::deployment::planning;
 
@@ -23,7 +23,7 @@ pub(crate) struct PlanArgs {
 }
 
 /// Tries every stage out, and says what it would change.
-pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run_plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
     args.site.carry_out(&[], async |site, control| {
         let Some(plan) = planning::plan(site, args.limit.clone(), control).await? else {
             return Ok(ExitCode::Interrupted);
@@ -37,14 +37,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Writes a plan that nobody else may read.
-fn save(plan: &Plan, file: &Path) -> Result<(), Failure> {
+fn save(plan: &Plan, file: &Path) -> Result<(), CliError> {
     let text = serde_json::to_vec_pretty(plan).context("cannot write the plan")?;
-    files::write(file, &text)?;
+    files::write_file(file, &text)?;
     Ok(())
 }
 
 /// Reads a plan that was saved.
-pub(crate) fn load(file: &Path) -> Result<Plan, Failure> {
+pub(crate) fn load_plan(file: &Path) -> Result<Plan, CliError> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let plan: Result<Plan, _> = serde_json::from_slice(&text);
     match plan {

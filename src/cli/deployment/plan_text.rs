@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::deployment::changes::{Change, Changes, Failure, Kind, ServiceChange};
+use crate::deployment::changes::{ChangeKind, Changes, PlannedChange, ServiceChange, TaskFailure};
 use crate::deployment::contract::{Clients, ServiceAction};
-use crate::deployment::operation::Prepared;
-use crate::deployment::plan::{Plan, Planned, State};
+use crate::deployment::operation::PreparedOperation;
+use crate::deployment::plan::{Plan, PlannedStage, StageState};
 use crate::deployment::stage::Stage;
 
 /// The host name of tasks on this machine.
@@ -20,8 +20,8 @@ pub(super) fn plan(plan: &Plan, detail: bool) -> String {
     if !plan.reach.left_out.is_empty() {
         text.push_str(&format!("left out, because they do not answer: {}\n", plan.reach.left_out.join(", ")));
     }
-    let (shown, same): (Vec<&Planned>, Vec<&Planned>) =
-        plan.stages.iter().partition(|planned| planned.state != State::Same || !planned.found.failures.is_empty());
+    let (shown, same): (Vec<&PlannedStage>, Vec<&PlannedStage>) =
+        plan.stages.iter().partition(|planned| planned.state != StageState::Same || !planned.found.failures.is_empty());
     for planned in shown {
         text.push_str(&format!("\n{}: {}\n", planned.stage.name(), headline(planned)));
         text.push_str(&body(planned, detail));
@@ -34,28 +34,28 @@ pub(super) fn plan(plan: &Plan, detail: bool) -> String {
     text
 }
 
-fn headline(planned: &Planned) -> String {
+fn headline(planned: &PlannedStage) -> String {
     let changed = planned.found.counts().keys().filter(|host| **host != HERE).count();
     match planned.state {
-        State::Same => "nothing to do".to_owned(),
-        State::Refused => "refused".to_owned(),
-        State::Waits if planned.found.changes.is_empty() => waits(planned),
-        State::Differs | State::Waits => match planned.stage {
+        StageState::Same => "nothing to do".to_owned(),
+        StageState::Refused => "refused".to_owned(),
+        StageState::Waits if planned.found.changes.is_empty() => waits(planned),
+        StageState::Differs | StageState::Waits => match planned.stage {
             Stage::Removals => format!("to remove: {}", planned.hosts.join(", ")),
             _ => counted(changed, "host"),
         },
     }
 }
 
-fn body(planned: &Planned, detail: bool) -> String {
+fn body(planned: &PlannedStage, detail: bool) -> String {
     let mut text = String::new();
-    if planned.state != State::Refused {
+    if planned.state != StageState::Refused {
         text.push_str(&changes(&planned.found, detail));
     }
-    if planned.state != State::Refused {
+    if planned.state != StageState::Refused {
         text.push_str(&services(&planned.found.services, detail));
     }
-    if planned.state == State::Waits && !planned.found.changes.is_empty() {
+    if planned.state == StageState::Waits && !planned.found.changes.is_empty() {
         text.push_str(&format!("  {}\n", waits(planned)));
     }
     text.push_str(&failures(planned));
@@ -66,7 +66,7 @@ fn body(planned: &Planned, detail: bool) -> String {
 }
 
 /// `needs controlPlane first (no API server answers yet): north, south`
-fn waits(planned: &Planned) -> String {
+fn waits(planned: &PlannedStage) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for wait in &planned.found.waits {
         let what = format!("needs {} first ({})", wait.stage.name(), wait.reason);
@@ -80,7 +80,7 @@ fn waits(planned: &Planned) -> String {
 }
 
 /// Hosts in the inventory's order, others after them.
-fn in_order<'a>(hosts: &[&'a str], planned: &Planned) -> Vec<&'a str> {
+fn in_order<'a>(hosts: &[&'a str], planned: &PlannedStage) -> Vec<&'a str> {
     let mut hosts = hosts.to_vec();
     let place = |host: &str| planned.hosts.iter().position(|known| known == host).unwrap_or(usize::MAX);
     hosts.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.cmp(b)));
@@ -144,7 +144,7 @@ fn by_unit<'a>(services: &[&'a ServiceChange]) -> Vec<(&'a str, Vec<&'a str>, Cl
 }
 
 /// What was refused, host by host, what several of them share once.
-fn failures(planned: &Planned) -> String {
+fn failures(planned: &PlannedStage) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for failure in &planned.found.failures {
         match groups.iter_mut().find(|(known, _)| *known == failure.message) {
@@ -161,14 +161,14 @@ fn failures(planned: &Planned) -> String {
 }
 
 /// What the dry run of an operation found.
-pub(super) fn operation(prepared: &Prepared<'_>, detail: bool) -> String {
+pub(super) fn operation(prepared: &PreparedOperation<'_>, detail: bool) -> String {
     let found = &prepared.found;
     let mut text = format!("Plan: {} of {}\n", prepared.operation.name(), prepared.deployment.name);
     found.notes.iter().for_each(|note| text.push_str(&format!("\n{note}\n")));
     text.push('\n');
     if !found.failures.is_empty() {
         text.push_str("The dry run failed:\n");
-        let line = |failure: &Failure| format!("  {}: {}: {}\n", failure.host, failure.task, failure.message);
+        let line = |failure: &TaskFailure| format!("  {}: {}: {}\n", failure.host, failure.task, failure.message);
         found.failures.iter().for_each(|failure| text.push_str(&line(failure)));
     } else if found.changes.is_empty() {
         text.push_str("Nothing to do.\n");
@@ -178,33 +178,33 @@ pub(super) fn operation(prepared: &Prepared<'_>, detail: bool) -> String {
     text
 }
 
-fn line(change: &Change) -> String {
+fn line(change: &PlannedChange) -> String {
     match change.kind {
-        Kind::File => format!("file   {}", change.what),
-        Kind::Unit => format!("unit   {}", change.what),
-        Kind::Object => format!("object {}", change.what),
-        Kind::Package => format!("package {}", change.what),
-        Kind::Account => format!("account {}", change.what),
-        Kind::Mount => format!("mount  {}", change.what),
-        Kind::CronJob => format!("cron job {}", change.what),
-        Kind::KernelSetting => format!("kernel setting {}", change.what),
-        Kind::FirewallRule => format!("firewall rule {}", change.what),
-        Kind::Other => format!("other  {}", change.what),
+        ChangeKind::File => format!("file   {}", change.what),
+        ChangeKind::Unit => format!("unit   {}", change.what),
+        ChangeKind::Object => format!("object {}", change.what),
+        ChangeKind::Package => format!("package {}", change.what),
+        ChangeKind::Account => format!("account {}", change.what),
+        ChangeKind::Mount => format!("mount  {}", change.what),
+        ChangeKind::CronJob => format!("cron job {}", change.what),
+        ChangeKind::KernelSetting => format!("kernel setting {}", change.what),
+        ChangeKind::FirewallRule => format!("firewall rule {}", change.what),
+        ChangeKind::Other => format!("other  {}", change.what),
     }
 }
 
-fn kinds_of(kinds: &BTreeMap<Kind, usize>) -> String {
+fn kinds_of(kinds: &BTreeMap<ChangeKind, usize>) -> String {
     let words = kinds.iter().map(|(kind, count)| match kind {
-        Kind::File => counted(*count, "file"),
-        Kind::Unit => counted(*count, "unit"),
-        Kind::Object => counted(*count, "API object"),
-        Kind::Package => counted(*count, "package"),
-        Kind::Account => counted(*count, "account"),
-        Kind::Mount => counted(*count, "mount"),
-        Kind::CronJob => counted(*count, "cron job"),
-        Kind::KernelSetting => counted(*count, "kernel setting"),
-        Kind::FirewallRule => counted(*count, "firewall rule"),
-        Kind::Other => counted(*count, "other change"),
+        ChangeKind::File => counted(*count, "file"),
+        ChangeKind::Unit => counted(*count, "unit"),
+        ChangeKind::Object => counted(*count, "API object"),
+        ChangeKind::Package => counted(*count, "package"),
+        ChangeKind::Account => counted(*count, "account"),
+        ChangeKind::Mount => counted(*count, "mount"),
+        ChangeKind::CronJob => counted(*count, "cron job"),
+        ChangeKind::KernelSetting => counted(*count, "kernel setting"),
+        ChangeKind::FirewallRule => counted(*count, "firewall rule"),
+        ChangeKind::Other => counted(*count, "other change"),
     });
     words.collect::<Vec<_>>().join(", ")
 }
@@ -218,7 +218,7 @@ fn total(plan: &Plan) -> String {
     let refused: Vec<&str> = plan
         .stages
         .iter()
-        .filter(|planned| planned.state == State::Refused)
+        .filter(|planned| planned.state == StageState::Refused)
         .map(|planned| planned.stage.name())
         .collect();
     if !refused.is_empty() {
@@ -245,17 +245,18 @@ fn to_do(plan: &Plan) -> String {
     if plan.is_empty() {
         return "Nothing to do.".to_owned();
     }
-    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut kinds: BTreeMap<ChangeKind, usize> = BTreeMap::new();
     for change in plan.stages.iter().flat_map(|planned| &planned.found.changes) {
         *kinds.entry(change.kind).or_default() += 1;
     }
-    let of = |stage: Stage| plan.stages.iter().find(|planned| planned.stage == stage && planned.state != State::Same);
+    let of =
+        |stage: Stage| plan.stages.iter().find(|planned| planned.stage == stage && planned.state != StageState::Same);
     let removals = of(Stage::Removals).map_or(0, |planned| planned.hosts.len());
     let mut words: Vec<String> = Vec::new();
     if !kinds.is_empty() {
         words.push(kinds_of(&kinds));
     }
-    let waiting = plan.stages.iter().filter(|planned| planned.state == State::Waits);
+    let waiting = plan.stages.iter().filter(|planned| planned.state == StageState::Waits);
     let waiting: Vec<&str> = waiting.map(|planned| planned.stage.name()).collect();
     if !waiting.is_empty() {
         words.push(format!("after that {}", waiting.join(" and ")));
@@ -285,8 +286,8 @@ mod tests {
     use super::*;
     use crate::deployment::changes::Wait;
 
-    fn planned(stage: Stage, state: State, changes: &[(&str, Kind, &str)]) -> Planned {
-        let change = |(host, kind, what): &(&str, Kind, &str)| Change {
+    fn planned(stage: Stage, state: StageState, changes: &[(&str, ChangeKind, &str)]) -> PlannedStage {
+        let change = |(host, kind, what): &(&str, ChangeKind, &str)| PlannedChange {
             host: (*host).into(),
             kind: *kind,
             what: (*what).into(),
@@ -294,21 +295,23 @@ mod tests {
             diff: String::new(),
         };
         let found = Changes { changes: changes.iter().map(change).collect(), ..Changes::default() };
-        Planned { stage, state, hosts: vec!["h1".into(), "h2".into()], found }
+        PlannedStage { stage, state, hosts: vec!["h1".into(), "h2".into()], found }
     }
 
     #[test]
     fn a_plan_counts_by_host_and_names_what_is_not_installed_yet() {
-        let mut removals = planned(Stage::Removals, State::Differs, &[("beta", Kind::Object, "Cluster beta")]);
+        let mut removals =
+            planned(Stage::Removals, StageState::Differs, &[("beta", ChangeKind::Object, "Cluster beta")]);
         removals.hosts = vec!["beta".into()];
         removals.found.notes.push("beta leaves with 3 workloads".into());
-        let changes = [("h1", Kind::File, "/etc/a"), ("h1", Kind::File, "/etc/b"), ("h1", Kind::Unit, "etcd")];
-        let mut waiting = planned(Stage::ControlPlane, State::Waits, &[]);
+        let changes =
+            [("h1", ChangeKind::File, "/etc/a"), ("h1", ChangeKind::File, "/etc/b"), ("h1", ChangeKind::Unit, "etcd")];
+        let mut waiting = planned(Stage::ControlPlane, StageState::Waits, &[]);
         waiting.found.waits = ["h2", "h1"].map(|host| wait(host, Stage::Etcd, "etcd is not installed yet")).into();
         let stages = vec![
-            planned(Stage::Etcd, State::Differs, &changes),
+            planned(Stage::Etcd, StageState::Differs, &changes),
             waiting,
-            planned(Stage::Members, State::Same, &[]),
+            planned(Stage::Members, StageState::Same, &[]),
             removals,
         ];
         let plan_of = plan_with(stages);
@@ -336,11 +339,11 @@ To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
         Wait { host: host.into(), stage, reason: reason.into() }
     }
 
-    fn failure(host: &str, message: &str) -> Failure {
-        Failure { host: host.into(), task: "Check".into(), message: message.into(), unreachable: false }
+    fn failure(host: &str, message: &str) -> TaskFailure {
+        TaskFailure { host: host.into(), task: "Check".into(), message: message.into(), unreachable: false }
     }
 
-    fn plan_with(stages: Vec<Planned>) -> Plan {
+    fn plan_with(stages: Vec<PlannedStage>) -> Plan {
         Plan {
             windlass_plan: 1,
             deployment: "prod".into(),
@@ -355,7 +358,7 @@ To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
 
     #[test]
     fn a_stage_that_is_refused_says_where_and_why_and_each_reason_once() {
-        let mut etcd = planned(Stage::Etcd, State::Refused, &[("h1", Kind::File, "/etc/a")]);
+        let mut etcd = planned(Stage::Etcd, StageState::Refused, &[("h1", ChangeKind::File, "/etc/a")]);
         etcd.found.failures = vec![failure("h2", "too little"), failure("h1", "too little"), failure("h2", "no clock")];
         assert_eq!(body(&etcd, false), "  h1, h2: too little\n  h2: no clock\n");
         assert_eq!(total(&plan_with(vec![etcd])), "Nothing can be applied: etcd is refused.");
@@ -380,14 +383,15 @@ To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
                         restart      karmada-scheduler: h1\n";
         assert_eq!(services(&all, false), format!("  start        1 service\n{restarts}"));
         assert_eq!(services(&all, true), format!("  start        etcd: h3\n{restarts}"));
-        let mut planned = planned(Stage::Etcd, State::Differs, &[("h1", Kind::File, "/etc/a")]);
+        let mut planned = planned(Stage::Etcd, StageState::Differs, &[("h1", ChangeKind::File, "/etc/a")]);
         planned.found.services = all.to_vec();
         assert_eq!(total(&plan_with(vec![planned])), "To do: 1 file; 3 service restarts.");
     }
 
     #[test]
     fn members_that_are_refused_hold_up_nothing_else() {
-        let mut members = planned(Stage::Members, State::Differs, &[("south", Kind::Object, "Cluster south")]);
+        let mut members =
+            planned(Stage::Members, StageState::Differs, &[("south", ChangeKind::Object, "Cluster south")]);
         members.found.failures.push(failure("north", "its kubeconfig has expired"));
         let mut plan_of = plan_with(vec![members]);
         plan_of.reach.left_out.push("h3".into());
@@ -405,7 +409,7 @@ Not done on h3: run this again when they answer.
 ";
         assert_eq!(plan(&plan_of, false), expected);
         // Nothing else to do: it is still said.
-        plan_of.stages[0].state = State::Same;
+        plan_of.stages[0].state = StageState::Same;
         plan_of.stages[0].found.changes.clear();
         assert!(plan(&plan_of, false).contains("members: nothing to do\n  north: its kubeconfig has expired\n"));
     }

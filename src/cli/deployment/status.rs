@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{SiteArgs, show};
-use crate::cli::{ExitCode, Failure, note};
+use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::contract::Status;
 use crate::deployment::status::{self, Report};
 use crate::deployment::{Outcome, lock};
@@ -25,9 +25,9 @@ pub(super) enum Format {
 }
 
 /// Asks all hosts, changes nothing. The exit code is 2 when something is not well, 4 when a host was not reached.
-pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run_status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     args.site.carry_out(&[], async |site, control| {
-        let Some(report) = status::read(site, control).await? else { return Ok(ExitCode::Interrupted) };
+        let Some(report) = status::read_status(site, control).await? else { return Ok(ExitCode::Interrupted) };
         match &report.status {
             Some(status) => show(&text(args.format, &report, status), site)?,
             // Nobody was left to put it together.
@@ -74,7 +74,7 @@ fn text(format: Format, report: &Report, status: &Status) -> String {
         // A host may have written anything there.
         let [command, who] = [&holder.record.command, &holder.record.holder]
             .map(|text| text.split(char::is_control).collect::<Vec<_>>().join(" "));
-        text.push_str(&format!("running: {command} by {who}, for {}\n", lock::words(holder.age)));
+        text.push_str(&format!("running: {command} by {who}, for {}\n", lock::duration_text(holder.age)));
     }
     if let Some(journal) = &report.unfinished {
         let stage = journal.open_stage().map_or_else(String::new, |stage| format!(" at {}", stage.name()));

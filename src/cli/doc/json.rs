@@ -2,28 +2,28 @@
 
 use serde_json::{Value, json};
 
-use super::catalogue::Entry;
+use super::catalogue::DocEntry;
 use crate::value::doc::{Argument, Return};
 
 /// The documentation of one thing; what it has not is left out.
-pub(super) fn object(entry: &Entry) -> Value {
-    let mut object = json!({"kind": entry.kind().word(), "name": entry.name(), "about": entry.about()});
+pub(super) fn object(entry: &DocEntry) -> Value {
+    let mut object = json!({"kind": entry.kind().kind_name(), "name": entry.entry_name(), "about": entry.about()});
     let more = match entry {
-        Entry::Module(doc) => json!({
+        DocEntry::Module(doc) => json!({
             "collection": doc.collection,
             "arguments": arguments(doc.arguments),
             "free_form": doc.free_form,
             "returns": returns(doc.returns),
             "example": doc.example.trim_matches('\n'),
         }),
-        Entry::Keyword(keyword) => json!({
-            "takes": keyword.shape.words(),
-            "places": keyword.places().map(|place| place.words()).collect::<Vec<_>>(),
+        DocEntry::Keyword(keyword) => json!({
+            "takes": keyword.shape.shape_text(),
+            "places": keyword.places().map(|place| place.scope_text()).collect::<Vec<_>>(),
             "inherited": keyword.field.is_some(),
             "arguments": arguments(keyword.parts),
             "example": keyword.example.trim_matches('\n'),
         }),
-        Entry::Word(_, word) => json!({
+        DocEntry::Word(_, word) => json!({
             "call": word.call(),
             "example": word.example,
             "gives": Some(word.gives).filter(|gives| !gives.is_empty()),
@@ -43,7 +43,7 @@ fn arguments(arguments: &[Argument]) -> Value {
     let one = |argument: &Argument| {
         json!({
             "name": argument.name,
-            "type": argument.kind.words(),
+            "type": argument.kind.kind_text(),
             "required": argument.required,
             "default": argument.default,
             "choices": argument.choices,

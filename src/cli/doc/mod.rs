@@ -6,9 +6,9 @@ mod text;
 
 use clap::{Args, ValueEnum};
 
-pub(super) use catalogue::{Entry, Kind, all};
+pub(super) use catalogue::{DocEntry, DocKind, all_entries};
 
-use super::{ExitCode, Failure};
+use super::{CliError, ExitCode};
 
 #[derive(Debug, Args)]
 pub(super) struct DocArgs {
@@ -17,7 +17,7 @@ pub(super) struct DocArgs {
     list: bool,
     /// Only this kind of word
     #[arg(short = 't', long = "type", value_enum, value_name = "KIND")]
-    kind: Option<Kind>,
+    kind: Option<DocKind>,
     /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
@@ -34,13 +34,13 @@ enum Output {
 }
 
 /// Prints the documentation.
-pub(super) fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
-    let mut entries: Vec<Entry> = Vec::new();
+pub(super) fn print_doc(args: &DocArgs) -> Result<ExitCode, CliError> {
+    let mut entries: Vec<DocEntry> = Vec::new();
     if args.list {
-        entries.extend(all().into_iter().filter(|entry| args.kind.is_none_or(|kind| entry.kind() == kind)));
+        entries.extend(all_entries().into_iter().filter(|entry| args.kind.is_none_or(|kind| entry.kind() == kind)));
     }
     for word in &args.words {
-        let found = catalogue::find(word, args.kind);
+        let found = catalogue::find_entries(word, args.kind);
         if found.is_empty() {
             return Err(unknown(word, args.kind).into());
         }
@@ -51,14 +51,14 @@ pub(super) fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
             let objects: Vec<serde_json::Value> = entries.iter().map(json::object).collect();
             format!("{:#}\n", serde_json::Value::from(objects))
         }
-        Output::Human if args.list => text::list(&entries),
-        Output::Human => entries.iter().map(text::text).collect::<Vec<_>>().join("\n"),
+        Output::Human if args.list => text::entries_text(&entries),
+        Output::Human => entries.iter().map(text::doc_text).collect::<Vec<_>>().join("\n"),
     })?;
     Ok(ExitCode::Ok)
 }
 
-fn unknown(word: &str, kind: Option<Kind>) -> anyhow::Error {
-    let what = kind.map_or("module, keyword, filter, test, lookup, function or variable", Kind::word);
+fn unknown(word: &str, kind: Option<DocKind>) -> anyhow::Error {
+    let what = kind.map_or("module, keyword, filter, test, lookup, function or variable", DocKind::kind_name);
     let hint = catalogue::meant(word, kind).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
     anyhow::anyhow!("no such {what}: {word:?}{hint} (windlass doc -l lists all)")
 }

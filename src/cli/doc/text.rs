@@ -2,32 +2,33 @@
 
 use std::fmt::Write;
 
-use super::catalogue::Entry;
+use super::catalogue::DocEntry;
 use crate::playbook::keywords::Keyword;
-use crate::value::doc::{Argument, Doc, Word};
+use crate::value::doc::{Argument, Doc, LanguageItem};
 
 /// The whole documentation of one thing.
-pub(super) fn text(entry: &Entry) -> String {
+pub(super) fn doc_text(entry: &DocEntry) -> String {
     match entry {
-        Entry::Module(doc) => module(doc),
-        Entry::Keyword(word) => keyword(word),
-        Entry::Word(kind, word) => self::word(kind.word(), word),
+        DocEntry::Module(doc) => module(doc),
+        DocEntry::Keyword(word) => keyword(word),
+        DocEntry::Word(kind, word) => self::word(kind.kind_name(), word),
     }
 }
 
 /// One line for each entry, kind by kind; one kind alone needs no heading.
-pub(super) fn list(entries: &[Entry]) -> String {
-    let width = entries.iter().map(|entry| entry.name().len()).max().unwrap_or(0);
+pub(super) fn entries_text(entries: &[DocEntry]) -> String {
+    let width = entries.iter().map(|entry| entry.entry_name().len()).max().unwrap_or(0);
     let mut kind = None;
     let one_kind = entries.iter().all(|entry| entry.kind() == entries[0].kind());
     let mut out = String::new();
     for entry in entries {
         if !one_kind && kind != Some(entry.kind()) {
             let gap = if kind.is_some() { "\n" } else { "" };
-            writeln!(out, "{gap}{}s:", entry.kind().word()).expect("a String takes any text");
+            writeln!(out, "{gap}{}s:", entry.kind().kind_name()).expect("a String takes any text");
             kind = Some(entry.kind());
         }
-        writeln!(out, "{:width$}  {}", entry.name(), first_sentence(entry.about())).expect("a String takes any text");
+        writeln!(out, "{:width$}  {}", entry.entry_name(), first_sentence(entry.about()))
+            .expect("a String takes any text");
     }
     out
 }
@@ -55,11 +56,11 @@ fn module(doc: &Doc) -> String {
 
 fn keyword(keyword: &Keyword) -> String {
     let mut out = format!("{} (keyword): {}\n", keyword.name, keyword.about);
-    if let Some(takes) = keyword.shape.words() {
+    if let Some(takes) = keyword.shape.shape_text() {
         writeln!(out, "\nTakes: {takes}").expect("a String takes any text");
     }
-    let gap = if keyword.shape.words().is_some() { "" } else { "\n" };
-    let places: Vec<&str> = keyword.places().map(|place| place.words()).collect();
+    let gap = if keyword.shape.shape_text().is_some() { "" } else { "\n" };
+    let places: Vec<&str> = keyword.places().map(|place| place.scope_text()).collect();
     writeln!(out, "{gap}Used in: {}", places.join(", ")).expect("a String takes any text");
     if keyword.field.is_some() {
         out.push_str("Tasks inherit it; the innermost one wins.\n");
@@ -69,7 +70,7 @@ fn keyword(keyword: &Keyword) -> String {
     out
 }
 
-fn word(kind: &str, word: &Word) -> String {
+fn word(kind: &str, word: &LanguageItem) -> String {
     let mut out = format!("{} ({kind}): {}\n", word.call(), word.about);
     example(&mut out, word.example);
     if !word.gives.is_empty() {
@@ -91,7 +92,7 @@ fn arguments(out: &mut String, heading: &str, arguments: &[Argument]) {
     }
     writeln!(out, "\n{heading}:").expect("a String takes any text");
     for argument in arguments {
-        writeln!(out, "  {} ({}){}", argument.name, argument.kind.words(), notes(argument))
+        writeln!(out, "  {} ({}){}", argument.name, argument.kind.kind_text(), notes(argument))
             .expect("a String takes any text");
         writeln!(out, "      {}", argument.summary).expect("a String takes any text");
     }
@@ -116,17 +117,17 @@ fn notes(argument: &Argument) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::catalogue::all;
+    use super::super::catalogue::all_entries;
     use super::*;
 
     #[test]
     fn everything_is_listed_and_every_argument_is_explained() {
-        let list = list(&all());
-        for entry in all() {
-            assert!(list.contains(first_sentence(entry.about())), "{}", entry.name());
-            let text = text(&entry);
+        let list = entries_text(&all_entries());
+        for entry in all_entries() {
+            assert!(list.contains(first_sentence(entry.about())), "{}", entry.entry_name());
+            let text = doc_text(&entry);
             assert!(text.contains("Example:\n\n  ") && text.contains(entry.about()), "{text}");
-            if let Entry::Module(doc) = entry {
+            if let DocEntry::Module(doc) = entry {
                 for argument in doc.arguments {
                     assert!(text.contains(argument.summary), "{}: {}", doc.name, argument.name);
                 }

@@ -3,9 +3,9 @@
 use crate::lint::{Finding, Level};
 use crate::report::complaint::render_as;
 
-pub(super) fn text(findings: &[Finding]) -> String {
+pub(super) fn findings_text(findings: &[Finding]) -> String {
     let one = |finding: &Finding| {
-        let word = format!("{}[{}]", finding.rule.level.word(), finding.rule.id);
+        let word = format!("{}[{}]", finding.rule.level.level_name(), finding.rule.id);
         render_as(&word, &finding.complaint) + "\n\n"
     };
     let mut text: String = findings.iter().map(one).collect();

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::lint::Finding;
 
 /// Objects with `rule`, `level`, `message`, `hint`, `file`, `line`, `column`; what is not known is null.
-pub(super) fn list(findings: &[Finding]) -> Value {
+pub(super) fn findings_json(findings: &[Finding]) -> Value {
     let one = |finding: &Finding| {
         let origin = finding.complaint.origin.as_ref();
         json!({
             "rule": finding.rule.id,
-            "level": finding.rule.level.word(),
+            "level": finding.rule.level.level_name(),
             "message": finding.complaint.message,
             "hint": finding.complaint.hint,
             "file": origin.map(|origin| origin.path().display().to_string()),

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::options::VaultPasswords;
-use super::{ExitCode, Failure, carried, vault};
-use crate::lint::{self, Finding, Level, Settings, rules::RULES};
-use crate::playbook::load::Words;
+use super::{CliError, ExitCode, carried, vault};
+use crate::lint::{self, Finding, Level, LintSettings, rules::RULES};
+use crate::playbook::load::OwnPrograms;
 use crate::settings::list;
 
 #[derive(Debug, Args)]
@@ -55,29 +55,30 @@ enum FailOn {
 }
 
 /// Lints and tells.
-pub(super) fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_lint(args: &LintArgs) -> Result<ExitCode, CliError> {
     if args.list_rules {
         let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
-        let lines = RULES.iter().map(|rule| format!("{:width$}  {:6}  {}\n", rule.id, rule.level.word(), rule.about));
+        let lines =
+            RULES.iter().map(|rule| format!("{:width$}  {:6}  {}\n", rule.id, rule.level.level_name(), rule.about));
         super::print(lines.collect::<String>())?;
         return Ok(ExitCode::Ok);
     }
     let in_force = super::settings()?;
     let keyring = Arc::new(vault::keyring(&args.vault, &in_force)?);
-    let paths = |setting| in_force.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
+    let paths = |setting| in_force.list_setting(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
     let roles_path = match args.roles_path.is_empty() {
         true => paths(&list::ROLES_PATH),
         false => args.roles_path.clone(),
     };
-    let words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
+    let words = OwnPrograms { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
     let (collections, library) = (paths(&list::COLLECTIONS_PATH), paths(&list::LIBRARY));
     let surroundings = in_force.surroundings.clone();
     let last_roles = carried::roles(&surroundings);
-    let settings = Settings { keyring, roles_path, collections, library, words, surroundings, last_roles };
+    let settings = LintSettings { keyring, roles_path, collections, library, words, surroundings, last_roles };
     let findings = lint::lint(&args.paths, &settings).map_err(anyhow::Error::new)?;
     super::print(match args.output {
-        Output::Human => human::text(&findings),
-        Output::Json => format!("{:#}\n", json::list(&findings)),
+        Output::Human => human::findings_text(&findings),
+        Output::Json => format!("{:#}\n", json::findings_json(&findings)),
         Output::Sarif => format!("{:#}\n", sarif::log(&findings)),
         Output::Github => github::annotations(&findings),
     })?;

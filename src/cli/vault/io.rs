@@ -11,7 +11,7 @@ use crate::cli::{files, print};
 pub(super) const STANDARD: &str = "-";
 
 /// The content of a file, or of standard input.
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub(super) fn read_vault_input(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path != Path::new(STANDARD) {
         return std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     }
@@ -25,9 +25,9 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// Puts the content where it belongs: into `output` if that was named, else into the file that it came from; what came
 /// from standard input goes to standard output.
-pub(super) fn write(content: &[u8], from: &Path, output: Option<&Path>) -> anyhow::Result<()> {
+pub(super) fn write_vault_output(content: &[u8], from: &Path, output: Option<&Path>) -> anyhow::Result<()> {
     match output.unwrap_or(from) {
         standard if standard == Path::new(STANDARD) => print(content),
-        path => files::write(path, content),
+        path => files::write_file(path, content),
     }
 }

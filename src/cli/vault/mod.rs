@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
-use passwords::{Sealing, sealing};
+use passwords::{EncryptionIdentity, sealing};
 pub(super) use passwords::{keyring, password_of};
 
 use super::files::{self, Access};
 use super::options::VaultPasswords;
-use super::{ExitCode, Failure};
+use super::{CliError, ExitCode};
 use crate::settings::{Settings, list};
 use crate::value::vault::{self, Keyring};
 
@@ -35,14 +35,14 @@ enum VaultCommand {
     /// Change encrypted files in an editor
     Edit(Edited),
     /// Print the plain text of files
-    View(Viewed),
+    View(ViewArgs),
     /// Encrypt files in place
     Encrypt(Encrypted),
     /// Print strings as inline vault values
     #[command(alias = "encrypt_string")]
     EncryptString(strings::Strings),
     /// Re-encrypt files with another password
-    Rekey(Rekeyed),
+    Rekey(RekeyArgs),
 }
 
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ struct Edited {
 }
 
 #[derive(Debug, Args)]
-struct Viewed {
+struct ViewArgs {
     #[command(flatten)]
     passwords: VaultPasswords,
     /// Files
@@ -103,7 +103,7 @@ struct Viewed {
 }
 
 #[derive(Debug, Args)]
-struct Rekeyed {
+struct RekeyArgs {
     #[command(flatten)]
     passwords: VaultPasswords,
     /// Encrypt with the password of this name
@@ -121,9 +121,10 @@ struct Rekeyed {
 }
 
 /// Runs the sub-command.
-pub(super) fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_vault_command(args: &VaultArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings()?;
-    let identity = |option: &Option<String>| option.clone().or_else(|| settings.text(&list::VAULT_ENCRYPT_IDENTITY));
+    let identity =
+        |option: &Option<String>| option.clone().or_else(|| settings.text_setting(&list::VAULT_ENCRYPT_IDENTITY));
     match &args.command {
         VaultCommand::Create(args) => create(args, identity(&args.identity).as_deref(), &settings)?,
         VaultCommand::Encrypt(args) => encrypt(&args.files, identity(&args.identity).as_deref(), &settings)?,
@@ -135,16 +136,18 @@ pub(super) fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
             }
         }
         VaultCommand::Edit(args) => edit(args, &settings)?,
-        VaultCommand::EncryptString(args) => strings::run(args, identity(&args.identity).as_deref(), &settings)?,
+        VaultCommand::EncryptString(args) => {
+            strings::encrypt_strings(args, identity(&args.identity).as_deref(), &settings)?
+        }
         VaultCommand::Rekey(args) => rekey(args, identity(&args.identity).as_deref(), &settings)?,
     }
     Ok(ExitCode::Ok)
 }
 
-fn create(args: &Create, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
+fn create(args: &Create, identity: Option<&str>, settings: &Settings) -> Result<(), CliError> {
     let Create { passwords, path, .. } = args;
     if !args.skip_tty_check && !std::io::stdout().is_terminal() {
-        return Err(Failure::Asked(anyhow!(
+        return Err(CliError::Asked(anyhow!(
             "cannot start the editor: no terminal (--skip-tty-check starts it anyway)"
         )));
     }
@@ -157,49 +160,49 @@ fn create(args: &Create, identity: Option<&str>, settings: &Settings) -> Result<
     Ok(files::create(path, vault::encrypt(&plain, sealing.password, sealing.identity).as_bytes())?)
 }
 
-fn encrypt(args: &Files, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
+fn encrypt(args: &Files, identity: Option<&str>, settings: &Settings) -> Result<(), CliError> {
     let keyring = passwords::to_write(&args.passwords, settings)?;
-    let Sealing { identity, password } = sealing(&keyring, identity)?;
+    let EncryptionIdentity { identity, password } = sealing(&keyring, identity)?;
     for path in places(args)? {
-        let plain = io::read(path)?;
+        let plain = io::read_vault_input(path)?;
         if std::str::from_utf8(&plain).is_ok_and(vault::is_vault) {
             return Err(anyhow!("{} is encrypted already", path.display()).into());
         }
-        io::write(vault::encrypt(&plain, password, identity).as_bytes(), path, args.output.as_deref())?;
+        io::write_vault_output(vault::encrypt(&plain, password, identity).as_bytes(), path, args.output.as_deref())?;
     }
     note_success("Encryption successful");
     Ok(())
 }
 
-fn decrypt(args: &Files, settings: &Settings) -> Result<(), Failure> {
+fn decrypt(args: &Files, settings: &Settings) -> Result<(), CliError> {
     let keyring = passwords::to_read(&args.passwords, settings)?;
     for path in places(args)? {
-        io::write(&decrypted(path, &keyring)?, path, args.output.as_deref())?;
+        io::write_vault_output(&decrypted(path, &keyring)?, path, args.output.as_deref())?;
     }
     note_success("Decryption successful");
     Ok(())
 }
 
 /// The files that were named, or standard input.
-fn places(args: &Files) -> Result<Vec<&Path>, Failure> {
+fn places(args: &Files) -> Result<Vec<&Path>, CliError> {
     if args.output.is_some() && args.paths.len() > 1 {
-        return Err(Failure::Asked(anyhow!("--output takes one file, not {}", args.paths.len())));
+        return Err(CliError::Asked(anyhow!("--output takes one file, not {}", args.paths.len())));
     }
     let standard = || vec![Path::new(io::STANDARD)];
     Ok(if args.paths.is_empty() { standard() } else { args.paths.iter().map(PathBuf::as_path).collect() })
 }
 
 /// What is not changed is not written.
-fn edit(args: &Edited, settings: &Settings) -> Result<(), Failure> {
+fn edit(args: &Edited, settings: &Settings) -> Result<(), CliError> {
     let keyring = passwords::to_read(&args.passwords, settings)?;
     let chosen = args.identity.as_deref().map(|identity| sealing(&keyring, Some(identity))).transpose()?;
     for path in &args.paths {
         let text = text_of(path)?;
-        let opened = keyring.open(&text).with_context(|| format!("cannot decrypt {}", path.display()))?;
-        let before = Sealing { identity: opened.identity, password: opened.password };
+        let opened = keyring.decrypt_text(&text).with_context(|| format!("cannot decrypt {}", path.display()))?;
+        let before = EncryptionIdentity { identity: opened.identity, password: opened.password };
         let plain = editor::edited(&editor_of(settings), path, &opened.plain)?;
         if plain != opened.plain {
-            let Sealing { identity, password } = chosen.unwrap_or(before);
+            let EncryptionIdentity { identity, password } = chosen.unwrap_or(before);
             files::replace(path, vault::encrypt(&plain, password, identity).as_bytes(), Access::AsBefore)?;
         }
     }
@@ -207,14 +210,14 @@ fn edit(args: &Edited, settings: &Settings) -> Result<(), Failure> {
 }
 
 /// All files are decrypted before the first one is written: a password that does not fit leaves all as they were.
-fn rekey(args: &Rekeyed, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
+fn rekey(args: &RekeyArgs, identity: Option<&str>, settings: &Settings) -> Result<(), CliError> {
     let keyring = passwords::to_read(&args.passwords, settings)?;
     let plain: Vec<Vec<u8>> = args.paths.iter().map(|path| decrypted(path, &keyring)).collect::<Result<_, _>>()?;
-    let known = identity.map(|_| settings.list(&list::VAULT_IDENTITY_LIST)).unwrap_or_default();
+    let known = identity.map(|_| settings.list_setting(&list::VAULT_IDENTITY_LIST)).unwrap_or_default();
     let ids: Vec<String> = known.into_iter().chain(args.new_vault_id.clone()).collect();
     let files: Vec<PathBuf> = args.new_vault_password_file.iter().cloned().collect();
     let new = passwords::new(&files, &ids, args.passwords.ask, settings)?;
-    let Sealing { identity, password } = sealing(&new, identity)?;
+    let EncryptionIdentity { identity, password } = sealing(&new, identity)?;
     for (path, plain) in args.paths.iter().zip(plain) {
         files::replace(path, vault::encrypt(&plain, password, identity).as_bytes(), Access::AsBefore)?;
     }
@@ -223,7 +226,7 @@ fn rekey(args: &Rekeyed, identity: Option<&str>, settings: &Settings) -> Result<
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {
-    let content = io::read(path)?;
+    let content = io::read_vault_input(path)?;
     String::from_utf8(content).map_err(|_| anyhow!("cannot decrypt {}: {}", path.display(), vault::Error::NotVault))
 }
 
@@ -232,7 +235,7 @@ fn decrypted(path: &Path, keyring: &Keyring) -> anyhow::Result<Vec<u8>> {
 }
 
 fn editor_of(settings: &Settings) -> String {
-    settings.text(&list::EDITOR).unwrap_or_else(|| "vi".to_owned())
+    settings.text_setting(&list::EDITOR).unwrap_or_else(|| "vi".to_owned())
 }
 
 /// Said to a person only: what is printed may go into a file.

@@ -6,23 +6,24 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 
 use crate::cli::options::VaultPasswords;
-use crate::cli::{Failure, ask};
+use crate::cli::{CliError, ask};
 use crate::settings::{Settings, list};
 use crate::value::Secret;
 use crate::value::vault::Keyring;
 
 /// What something is encrypted with: the name that its header gets, unless it is the default one, and the password.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sealing<'a> {
+pub(super) struct EncryptionIdentity<'a> {
     pub identity: Option<&'a str>,
     pub password: &'a Secret,
 }
 
 /// The passwords that the command line and the settings name.
 pub(crate) fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
-    let typed = |prompt: &str| ask::secret(prompt);
+    let typed = |prompt: &str| ask::ask_secret(prompt);
     let files = files(passwords, settings);
-    let ids: Vec<String> = settings.list(&list::VAULT_IDENTITY_LIST).into_iter().chain(passwords.ids.clone()).collect();
+    let ids: Vec<String> =
+        settings.list_setting(&list::VAULT_IDENTITY_LIST).into_iter().chain(passwords.ids.clone()).collect();
     let mut found = named(&files, &ids, settings, typed)?;
     if passwords.ask || settings.bool(&list::ASK_VAULT_PASS) {
         found.push((default_name(settings), typed("Vault password: ")?));
@@ -36,13 +37,14 @@ pub(super) fn to_read(passwords: &VaultPasswords, settings: &Settings) -> anyhow
     if !keyring.passwords.is_empty() {
         return Ok(keyring);
     }
-    let password = ask::secret("Vault password: ")?;
+    let password = ask::ask_secret("Vault password: ")?;
     Ok(Keyring::new(vec![(default_name(settings), password)]))
 }
 
 /// The same for encryption: a password that is typed is typed twice, since a slip would lose the text.
 pub(super) fn to_write(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
-    let ids: Vec<String> = settings.list(&list::VAULT_IDENTITY_LIST).into_iter().chain(passwords.ids.clone()).collect();
+    let ids: Vec<String> =
+        settings.list_setting(&list::VAULT_IDENTITY_LIST).into_iter().chain(passwords.ids.clone()).collect();
     let asked = passwords.ask || settings.bool(&list::ASK_VAULT_PASS);
     new(&files(passwords, settings), &ids, asked, settings)
 }
@@ -65,27 +67,27 @@ pub(super) fn new(
 ///
 /// # Errors
 /// There are several and none is named, or none has that name.
-pub(super) fn sealing<'a>(keyring: &'a Keyring, identity: Option<&str>) -> Result<Sealing<'a>, Failure> {
+pub(super) fn sealing<'a>(keyring: &'a Keyring, identity: Option<&str>) -> Result<EncryptionIdentity<'a>, CliError> {
     let names = || keyring.passwords.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     let found = match (identity, keyring.passwords.as_slice()) {
         (Some(identity), all) => all
             .iter()
             .find(|(name, _)| name == identity)
-            .ok_or_else(|| Failure::Asked(anyhow!("no such vault password: {identity:?}; known are {}", names())))?,
+            .ok_or_else(|| CliError::Asked(anyhow!("no such vault password: {identity:?}; known are {}", names())))?,
         (None, [only]) => only,
         (None, _) => {
             let words = anyhow!("several vault passwords given: {}", names());
-            return Err(Failure::Asked(words.context("choose one with --encrypt-vault-id")));
+            return Err(CliError::Asked(words.context("choose one with --encrypt-vault-id")));
         }
     };
     let (name, password) = found;
-    Ok(Sealing { identity: Some(name.as_str()).filter(|name| *name != "default"), password })
+    Ok(EncryptionIdentity { identity: Some(name.as_str()).filter(|name| *name != "default"), password })
 }
 
 /// The files of passwords: those of the command line, or that of the settings.
 fn files(passwords: &VaultPasswords, settings: &Settings) -> Vec<std::path::PathBuf> {
     match passwords.files.is_empty() && !passwords.ask {
-        true => settings.path(&list::VAULT_PASSWORD_FILE).into_iter().collect(),
+        true => settings.path_setting(&list::VAULT_PASSWORD_FILE).into_iter().collect(),
         false => passwords.files.clone(),
     }
 }
@@ -108,7 +110,7 @@ fn named(
         };
         let password = match source {
             "prompt" | "prompt_ask_vault_pass" => typed(&format!("Vault password ({name}): "))?,
-            file => password_of(&around.path(file, &around.directory), "vault")?,
+            file => password_of(&around.resolve_path(file, &around.directory), "vault")?,
         };
         found.push((name, password));
     }
@@ -116,11 +118,11 @@ fn named(
 }
 
 fn twice(prompt: &str) -> anyhow::Result<Secret> {
-    let password = ask::secret(prompt)?;
+    let password = ask::ask_secret(prompt)?;
     if password.reveal().is_empty() {
         bail!("the vault password must not be empty");
     }
-    if ask::secret(&format!("Confirm {}", uncapitalised(prompt)))?.reveal() != password.reveal() {
+    if ask::ask_secret(&format!("Confirm {}", uncapitalised(prompt)))?.reveal() != password.reveal() {
         bail!("the two passwords differ");
     }
     Ok(password)
@@ -133,7 +135,7 @@ fn uncapitalised(text: &str) -> String {
 
 /// The name of a password that was given none.
 fn default_name(settings: &Settings) -> String {
-    settings.text(&list::VAULT_IDENTITY).unwrap_or_else(|| "default".to_string())
+    settings.text_setting(&list::VAULT_IDENTITY).unwrap_or_else(|| "default".to_string())
 }
 
 /// The content of a password file, or what it prints if it is executable; `whose` says what it lets in to.

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::passwords::{self, Sealing};
+use super::passwords::{self, EncryptionIdentity};
 use super::{io, note_success};
 use crate::cli::options::VaultPasswords;
-use crate::cli::{Failure, ask, note};
+use crate::cli::{CliError, ask, note};
 use crate::settings::Settings;
 use crate::value::vault;
 
@@ -50,18 +50,18 @@ struct Named {
 }
 
 /// Prints what was given, encrypted.
-pub(super) fn run(args: &Strings, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn encrypt_strings(args: &Strings, identity: Option<&str>, settings: &Settings) -> Result<(), CliError> {
     if args.prompt && (args.stdin_name.is_some() || args.strings.iter().any(|string| string == io::STANDARD)) {
-        return Err(Failure::Asked(anyhow!("cannot use --prompt together with standard input")));
+        return Err(CliError::Asked(anyhow!("cannot use --prompt together with standard input")));
     }
     let keyring = passwords::to_write(&args.passwords, settings)?;
     let sealing = passwords::sealing(&keyring, identity)?;
     let texts = texts(args)?;
     if texts.iter().any(|text| text.plain.is_empty()) {
-        return Err(Failure::Asked(anyhow!("nothing to encrypt: the text is empty")));
+        return Err(CliError::Asked(anyhow!("nothing to encrypt: the text is empty")));
     }
     let inline: String = texts.iter().map(|text| inline(text, sealing)).collect();
-    io::write(inline.as_bytes(), std::path::Path::new(io::STANDARD), args.output.as_deref())?;
+    io::write_vault_output(inline.as_bytes(), std::path::Path::new(io::STANDARD), args.output.as_deref())?;
     note_success("Encryption successful");
     Ok(())
 }
@@ -69,11 +69,11 @@ pub(super) fn run(args: &Strings, identity: Option<&str>, settings: &Settings) -
 fn texts(args: &Strings) -> anyhow::Result<Vec<Named>> {
     let mut found = Vec::new();
     if args.prompt {
-        let name = Some(ask::line("Variable name (enter for no name): ")?).filter(|name| !name.is_empty());
+        let name = Some(ask::ask_line("Variable name (enter for no name): ")?).filter(|name| !name.is_empty());
         let name = name.or_else(|| args.names.first().cloned());
         let text = match args.show_input {
-            true => ask::line("String to encrypt: ")?,
-            false => ask::secret("String to encrypt (hidden): ")?.reveal().to_owned(),
+            true => ask::ask_line("String to encrypt: ")?,
+            false => ask::ask_secret("String to encrypt (hidden): ")?.reveal().to_owned(),
         };
         found.push(Named { name, plain: text.into_bytes() });
         return Ok(found);
@@ -99,7 +99,7 @@ fn from_stdin() -> anyhow::Result<Vec<u8>> {
     Ok(plain)
 }
 
-fn inline(text: &Named, sealing: Sealing<'_>) -> String {
+fn inline(text: &Named, sealing: EncryptionIdentity<'_>) -> String {
     let name = text.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let encrypted = vault::encrypt(&text.plain, sealing.password, sealing.identity);
     let lines: String = encrypted.lines().map(|line| format!("{:INDENT$}{line}\n", "")).collect();

@@ -7,7 +7,7 @@ use super::tokens::tilde;
 
 /// What is said by arguments and is no configuration option.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct ParsedArguments {
     pub config_file: Option<PathBuf>,
 }
 
@@ -60,9 +60,9 @@ const WITHOUT_EFFECT: &[&str] = &[
 ];
 
 /// Puts the options of an argument line into `options`. An argument that is not understood is an error.
-pub(super) fn read(line: &str, options: &mut Options) -> Result<Given, String> {
+pub(super) fn parse_ssh_arguments(line: &str, options: &mut Options) -> Result<ParsedArguments, String> {
     let words = shlex::split(line).ok_or_else(|| format!("a quote is not closed in the SSH arguments {line:?}"))?;
-    let mut given = Given::default();
+    let mut given = ParsedArguments::default();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
@@ -71,8 +71,8 @@ pub(super) fn read(line: &str, options: &mut Options) -> Result<Given, String> {
         let mut rest = letters.chars();
         while let Some(letter) = rest.next() {
             match letter {
-                '4' => options.put("addressfamily", vec!["inet".to_owned()]),
-                '6' => options.put("addressfamily", vec!["inet6".to_owned()]),
+                '4' => options.set_option("addressfamily", vec!["inet".to_owned()]),
+                '6' => options.set_option("addressfamily", vec!["inet6".to_owned()]),
                 // Compression, quietness, verbosity, no terminal, no forwarding: nothing of it is done here.
                 'C' | 'q' | 'v' | 'T' | 'x' | 'a' | 'k' | 'n' => {}
                 'o' | 'J' | 'i' | 'p' | 'l' | 'F' => {
@@ -89,12 +89,12 @@ pub(super) fn read(line: &str, options: &mut Options) -> Result<Given, String> {
     Ok(given)
 }
 
-fn one(letter: char, value: String, options: &mut Options, given: &mut Given) -> Result<(), String> {
+fn one(letter: char, value: String, options: &mut Options, given: &mut ParsedArguments) -> Result<(), String> {
     match letter {
-        'J' => options.put("proxyjump", vec![value]),
-        'i' => options.put("identityfile", vec![value]),
-        'p' => options.put("port", vec![value]),
-        'l' => options.put("user", vec![value]),
+        'J' => options.set_option("proxyjump", vec![value]),
+        'i' => options.set_option("identityfile", vec![value]),
+        'p' => options.set_option("port", vec![value]),
+        'l' => options.set_option("user", vec![value]),
         'F' => given.config_file = Some(tilde(&options.around, &value)),
         _ => return option(&value, options),
     }
@@ -114,6 +114,6 @@ fn option(text: &str, options: &mut Options) -> Result<(), String> {
     if values.is_empty() {
         return Err(wrong());
     }
-    options.put(&keyword, values);
+    options.set_option(&keyword, values);
     Ok(())
 }

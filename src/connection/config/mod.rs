@@ -22,7 +22,7 @@ pub(super) use tokens::user_id;
 
 /// Everything that is needed to reach one host, or one jump host before it.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
+pub(super) struct SshSettings {
     /// How messages call it: the inventory's name, or `web1's jump host bastion`.
     pub label: String,
     /// What to connect to.
@@ -40,7 +40,7 @@ pub(super) struct Settings {
     /// The agent's socket, if one is to be asked.
     pub agent: Option<PathBuf>,
     pub methods: Vec<Method>,
-    pub jumps: Vec<Jump>,
+    pub jumps: Vec<ProxyHop>,
     pub proxy_command: Option<String>,
     pub host_keys: HostKeys,
     /// What the host's key must be, whatever known hosts say.
@@ -73,7 +73,7 @@ pub(super) enum Method {
 
 /// One hop of `ProxyJump`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Jump {
+pub(super) struct ProxyHop {
     pub user: Option<String>,
     pub host: String,
     pub port: Option<u16>,
@@ -100,11 +100,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const ALIVE_COUNT: usize = 3;
 
-impl Settings {
+impl SshSettings {
     /// Reads what is said about a target. An option that is not understood is an error that names it.
-    pub(super) fn of(target: &Target) -> Result<Settings, Error> {
+    pub(super) fn of_target(target: &Target) -> Result<SshSettings, Error> {
         let mut options = Options::within(&target.surroundings);
-        let mut put = |keyword: &str, value: String| options.put(keyword, vec![value]);
+        let mut put = |keyword: &str, value: String| options.set_option(keyword, vec![value]);
         if let Some(user) = &target.user {
             put("user", user.clone());
         }
@@ -121,12 +121,13 @@ impl Settings {
         names::host(&target.address, what).map_err(|message| refusal(target, &message))?;
         let user = target.user.iter().try_for_each(|user| names::user(user, "ansible_user"));
         user.map_err(|message| refusal(target, &message))?;
-        let given = arguments::read(&target.arguments, &mut options).map_err(|message| refusal(target, &message))?;
+        let given = arguments::parse_ssh_arguments(&target.arguments, &mut options)
+            .map_err(|message| refusal(target, &message))?;
         let config_file = match target.confined {
             Some(_) => Some(PathBuf::from("none")),
             None => target.config_file.clone().or(given.config_file),
         };
-        let mut settings = Settings::resolve(&target.address, options, config_file.as_deref(), target.host_keys)
+        let mut settings = SshSettings::resolve(&target.address, options, config_file.as_deref(), target.host_keys)
             .map_err(|message| refusal(target, &message))?;
         settings.label = target.name.clone();
         settings.password = target.password.clone();
@@ -163,15 +164,15 @@ impl Settings {
 
     /// Reads what is said about a jump host. As with `ssh -J`, only the configuration files count for it, and the
     /// policy on host keys; neither the inventory's user, key nor password are the jump host's.
-    pub(super) fn of_jump(&self, jump: &Jump, target: &Target) -> Result<Settings, Error> {
+    pub(super) fn of_jump(&self, jump: &ProxyHop, target: &Target) -> Result<SshSettings, Error> {
         let mut options = Options::within(&target.surroundings);
         if let Some(user) = &jump.user {
-            options.put("user", vec![user.clone()]);
+            options.set_option("user", vec![user.clone()]);
         }
         if let Some(port) = jump.port {
-            options.put("port", vec![port.to_string()]);
+            options.set_option("port", vec![port.to_string()]);
         }
-        let mut settings = Settings::resolve(&jump.host, options, self.config_file.as_deref(), target.host_keys)
+        let mut settings = SshSettings::resolve(&jump.host, options, self.config_file.as_deref(), target.host_keys)
             .map_err(|message| refusal(target, &format!("jump host {}: {message}", jump.host)))?;
         settings.label = format!("{}'s jump host {}", target.name, jump.host);
         settings.connect_timeout = self.connect_timeout;
@@ -183,32 +184,32 @@ impl Settings {
         mut options: Options,
         config_file: Option<&Path>,
         host_keys: Option<HostKeys>,
-    ) -> Result<Settings, String> {
+    ) -> Result<SshSettings, String> {
         let around = options.around.clone();
         parse::read_files(given, &mut options, config_file)?;
-        let user = options.take("user").unwrap_or_else(|| local_user(&around));
+        let user = options.take_option("user").unwrap_or_else(|| local_user(&around));
         let port = options.parsed("port", "a port", |port| port.parse().ok().filter(|port| *port != 0))?.unwrap_or(22);
-        let address = match options.take("hostname") {
-            Some(name) => Tokens::of_host(given, &around).expand(&name, "HostName")?,
+        let address = match options.take_option("hostname") {
+            Some(name) => Tokens::host_tokens(given, &around).expand_tokens(&name, "HostName")?,
             None => given.to_lowercase(),
         };
         // Again, with what the files of this side made of them.
         names::host(&address, "HostName")?;
         names::user(&user, "User")?;
         let tokens = Tokens { given, address: &address, port, user: &user, around: &around };
-        let agent = options.take("identityagent");
+        let agent = options.take_option("identityagent");
         let no_proxy = |command: &String| !command.eq_ignore_ascii_case("none");
         let known = |options: &mut Options, keyword: &str, defaults: &[&str]| {
             let named = options.take_all(keyword);
             let named = if named.is_empty() { defaults.iter().map(ToString::to_string).collect() } else { named };
             let named = named.iter().filter(|file| !file.eq_ignore_ascii_case("none"));
-            named.map(|file| tokens.path(file, keyword)).collect::<Result<Vec<_>, _>>()
+            named.map(|file| tokens.expand_path(file, keyword)).collect::<Result<Vec<_>, _>>()
         };
         let user_known_hosts =
             known(&mut options, "userknownhostsfile", &["~/.ssh/known_hosts", "~/.ssh/known_hosts2"])?;
         let global_known_hosts =
             known(&mut options, "globalknownhostsfile", &["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"])?;
-        Ok(Settings {
+        Ok(SshSettings {
             label: given.to_owned(),
             directory: home(&around).join(".ssh"),
             port,
@@ -218,21 +219,21 @@ impl Settings {
             fingerprint: None,
             identity_files: files(&mut options, "identityfile", &tokens)?,
             certificate_files: files(&mut options, "certificatefile", &tokens)?.unwrap_or_default(),
-            identities_only: options.flag("identitiesonly")?.unwrap_or(false),
+            identities_only: options.parse_flag("identitiesonly")?.unwrap_or(false),
             agent: agent_socket(agent, &tokens)?,
             methods: methods(&mut options)?,
-            jumps: options.take("proxyjump").map_or(Ok(Vec::new()), |list| jumps(&list))?,
+            jumps: options.take_option("proxyjump").map_or(Ok(Vec::new()), |list| jumps(&list))?,
             proxy_command: options
-                .take("proxycommand")
+                .take_option("proxycommand")
                 .filter(no_proxy)
-                .map(|command| tokens.expand(&command, "ProxyCommand"))
+                .map(|command| tokens.expand_tokens(&command, "ProxyCommand"))
                 .transpose()?,
             host_keys: host_key_policy(&mut options, host_keys)?,
-            host_key_alias: options.take("hostkeyalias"),
+            host_key_alias: options.take_option("hostkeyalias"),
             user_known_hosts,
             global_known_hosts,
             revoked_host_keys: files(&mut options, "revokedhostkeys", &tokens)?.unwrap_or_default(),
-            hash_known_hosts: options.flag("hashknownhosts")?.unwrap_or(false),
+            hash_known_hosts: options.parse_flag("hashknownhosts")?.unwrap_or(false),
             connect_timeout: options
                 .parsed("connecttimeout", "a time", parse::duration)?
                 .filter(|limit| !limit.is_zero())
@@ -260,7 +261,7 @@ impl Settings {
     }
 
     /// `deploy@10.0.0.1:22`
-    pub(super) fn place(&self) -> String {
+    pub(super) fn host_and_port(&self) -> String {
         format!("{}@{}:{}", self.user, bracketed(&self.address), self.port)
     }
 }
@@ -281,7 +282,7 @@ fn files(options: &mut Options, keyword: &str, tokens: &Tokens<'_>) -> Result<Op
         return Ok(None);
     }
     let named = named.iter().filter(|file| !file.eq_ignore_ascii_case("none"));
-    named.map(|file| tokens.path(file, keyword)).collect::<Result<_, _>>().map(Some)
+    named.map(|file| tokens.expand_path(file, keyword)).collect::<Result<_, _>>().map(Some)
 }
 
 fn agent_socket(configured: Option<String>, tokens: &Tokens<'_>) -> Result<Option<PathBuf>, String> {
@@ -290,7 +291,7 @@ fn agent_socket(configured: Option<String>, tokens: &Tokens<'_>) -> Result<Optio
         None | Some("SSH_AUTH_SOCK") => from("SSH_AUTH_SOCK"),
         Some(none) if none.eq_ignore_ascii_case("none") => None,
         Some(variable) if variable.starts_with('$') && !variable.starts_with("${") => from(&variable[1..]),
-        Some(path) => Some(tokens.path(path, "IdentityAgent")?),
+        Some(path) => Some(tokens.expand_path(path, "IdentityAgent")?),
     })
 }
 
@@ -302,7 +303,7 @@ fn methods(options: &mut Options) -> Result<Vec<Method>, String> {
         ("password", "passwordauthentication", Method::Password),
     ];
     let mut order: Vec<Method> = all.iter().map(|(_, _, method)| *method).collect();
-    if let Some(preferred) = options.take("preferredauthentications") {
+    if let Some(preferred) = options.take_option("preferredauthentications") {
         let named = |name: &str| all.iter().find(|(known, _, _)| *known == name.trim()).map(|(_, _, method)| *method);
         order = preferred.split(',').filter_map(named).collect();
     }
@@ -342,7 +343,7 @@ fn family(options: &mut Options) -> Result<Family, String> {
 }
 
 /// `user@host:port,ssh://user@[address]:port`, nearest to us first; `none` is no jump.
-fn jumps(list: &str) -> Result<Vec<Jump>, String> {
+fn jumps(list: &str) -> Result<Vec<ProxyHop>, String> {
     if list.eq_ignore_ascii_case("none") {
         return Ok(Vec::new());
     }
@@ -355,7 +356,7 @@ fn jumps(list: &str) -> Result<Vec<Jump>, String> {
     list.split(',').map(read).collect()
 }
 
-fn jump(hop: &str) -> Option<Jump> {
+fn jump(hop: &str) -> Option<ProxyHop> {
     let hop = hop.strip_prefix("ssh://").map_or(hop, |rest| rest.trim_end_matches('/'));
     let (user, place) = match hop.rsplit_once('@') {
         Some((user, place)) => (Some(user.to_owned()).filter(|user| !user.is_empty()), place),
@@ -371,7 +372,7 @@ fn jump(hop: &str) -> Option<Jump> {
         None => (place, None),
     };
     let port = port.map(|port| port.parse().ok().filter(|port| *port != 0).ok_or(())).transpose().ok()?;
-    Some(Jump { user, host: host.to_owned(), port }).filter(|jump| !jump.host.is_empty())
+    Some(ProxyHop { user, host: host.to_owned(), port }).filter(|jump| !jump.host.is_empty())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::super::pattern::{matches, matches_any, matches_list};
 use super::tokens::{Tokens, home, local_user, tilde};
-use crate::value::{Surroundings, truth};
+use crate::value::{ProcessEnvironment, truth};
 
 const SYSTEM_DIRECTORY: &str = "/etc/ssh";
 /// As OpenSSH; a file that includes itself ends here.
@@ -20,15 +20,15 @@ const MAX_DEPTH: usize = 16;
 pub(super) struct Options {
     values: HashMap<String, Vec<String>>,
     /// What `~` and variables stand for.
-    pub around: Arc<Surroundings>,
+    pub around: Arc<ProcessEnvironment>,
 }
 
 impl Options {
-    pub(super) fn within(around: &Arc<Surroundings>) -> Options {
+    pub(super) fn within(around: &Arc<ProcessEnvironment>) -> Options {
         Options { around: around.clone(), ..Options::default() }
     }
 
-    pub(super) fn put(&mut self, keyword: &str, values: Vec<String>) {
+    pub(super) fn set_option(&mut self, keyword: &str, values: Vec<String>) {
         let adds_up = matches!(keyword, "identityfile" | "certificatefile");
         // `ProxyJump` and `ProxyCommand` are one question: the first of either decides.
         let rival = match keyword {
@@ -56,7 +56,7 @@ impl Options {
     }
 
     /// The first value of a keyword.
-    pub(super) fn take(&mut self, keyword: &str) -> Option<String> {
+    pub(super) fn take_option(&mut self, keyword: &str) -> Option<String> {
         self.values.remove(keyword).and_then(|values| values.into_iter().next())
     }
 
@@ -64,7 +64,7 @@ impl Options {
         self.values.remove(keyword).unwrap_or_default()
     }
 
-    pub(super) fn flag(&mut self, keyword: &str) -> Result<Option<bool>, String> {
+    pub(super) fn parse_flag(&mut self, keyword: &str) -> Result<Option<bool>, String> {
         self.parsed(keyword, "yes or no", truth::of_ssh)
     }
 
@@ -75,7 +75,7 @@ impl Options {
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, String> {
-        let Some(value) = self.take(keyword) else { return Ok(None) };
+        let Some(value) = self.take_option(keyword) else { return Ok(None) };
         read(&value).map(Some).ok_or_else(|| format!("{keyword} {value:?} is not {expected}"))
     }
 }
@@ -126,7 +126,7 @@ pub(super) fn read_files(given: &str, options: &mut Options, file: Option<&Path>
             reading.host = reading.address()?;
             // The address stands, whatever the second reading says.
             let address = reading.host.replace('%', "%%");
-            reading.options.put("hostname", vec![address]);
+            reading.options.set_option("hostname", vec![address]);
         }
         for (path, owner) in &files {
             let must_exist = file.is_some();
@@ -182,7 +182,7 @@ impl Reading<'_> {
                     }
                 }
                 _ if active && values.is_empty() => return Err(here(format!("{keyword} has no value"))),
-                _ if active => self.options.put(&keyword, values),
+                _ if active => self.options.set_option(&keyword, values),
                 _ => {}
             }
         }
@@ -236,7 +236,7 @@ impl Reading<'_> {
 
     fn address(&self) -> Result<String, String> {
         match self.options.first("hostname") {
-            Some(name) => Tokens::of_host(self.given, &self.options.around).expand(name, "HostName"),
+            Some(name) => Tokens::host_tokens(self.given, &self.options.around).expand_tokens(name, "HostName"),
             None if self.last_pass => Ok(self.given.to_lowercase()),
             None => Ok(self.given.to_owned()),
         }
@@ -291,7 +291,7 @@ fn words(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// The files that an `Include` names, in order of their names.
-fn included(pattern: &str, owner: Owner, around: &Surroundings) -> Vec<PathBuf> {
+fn included(pattern: &str, owner: Owner, around: &ProcessEnvironment) -> Vec<PathBuf> {
     let pattern = tilde(around, pattern);
     let path = match owner {
         _ if pattern.is_absolute() => pattern,

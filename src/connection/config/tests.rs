@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::connection::Method as ConnectionMethod;
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 fn target(address: &str, config_file: Option<PathBuf>) -> Target {
     Target {
@@ -15,7 +15,7 @@ fn target(address: &str, config_file: Option<PathBuf>) -> Target {
         name: "web1".to_owned(),
         address: address.to_owned(),
         config_file,
-        surroundings: Arc::new(Surroundings::of_process()),
+        surroundings: Arc::new(ProcessEnvironment::of_process()),
         ..Target::default()
     }
 }
@@ -35,9 +35,9 @@ fn openssh(config: &Path, address: &str) -> Vec<(String, String)> {
 
 /// The same of ours, in the words of `ssh -G`.
 fn ours(config: &Path, address: &str) -> Vec<(&'static str, Vec<String>)> {
-    let settings = Settings::of(&target(address, Some(config.to_owned()))).unwrap();
+    let settings = SshSettings::of_target(&target(address, Some(config.to_owned()))).unwrap();
     let shown = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
-    let jump = |jump: &Jump| {
+    let jump = |jump: &ProxyHop| {
         let user = jump.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
         let port = jump.port.map(|port| format!(":{port}")).unwrap_or_default();
         format!("{user}{}{port}", bracketed(&jump.host))
@@ -66,9 +66,9 @@ fn ours(config: &Path, address: &str) -> Vec<(&'static str, Vec<String>)> {
 /// Values that `ssh -G` prints as written, or not at all, as ours: paths with `~` and tokens put in.
 fn comparable(keyword: &str, values: Vec<String>, settings_user: &str, address: &str, given: &str) -> Vec<String> {
     let expand = |text: &String| {
-        let around = Surroundings::of_process();
+        let around = ProcessEnvironment::of_process();
         let tokens = Tokens { given, address, port: 2200, user: settings_user, around: &around };
-        tokens.path(text, keyword).unwrap().display().to_string()
+        tokens.expand_path(text, keyword).unwrap().display().to_string()
     };
     let of_files = ["identityfile", "certificatefile", "userknownhostsfile", "globalknownhostsfile"];
     if of_files.contains(&keyword) {
@@ -162,7 +162,7 @@ Host *
         "nested", "asleep", "none", "jump6", "unknown", "10.0.0.1",
     ];
     for host in hosts {
-        let settings = Settings::of(&target(host, Some(config.clone()))).unwrap();
+        let settings = SshSettings::of_target(&target(host, Some(config.clone()))).unwrap();
         let all_theirs = openssh(&config, host);
         for (keyword, values) in ours(&config, host) {
             let of_keyword = all_theirs.iter().filter(|(name, _)| name == keyword);
@@ -171,7 +171,7 @@ Host *
             // `ssh -G` shows a command with its tokens still in it.
             let theirs = match keyword {
                 "proxycommand" => {
-                    let around = Surroundings::of_process();
+                    let around = ProcessEnvironment::of_process();
                     let tokens = Tokens {
                         given: host,
                         address: &settings.address,
@@ -179,7 +179,7 @@ Host *
                         user: &settings.user,
                         around: &around,
                     };
-                    theirs.iter().map(|command| tokens.expand(command, keyword).unwrap()).collect()
+                    theirs.iter().map(|command| tokens.expand_tokens(command, keyword).unwrap()).collect()
                 }
                 _ => theirs,
             };
@@ -194,11 +194,11 @@ fn what_is_said_first_counts_inventory_then_arguments_then_files() {
     let config = directory.path().join("config");
     fs::write(&config, "User file\nPort 3\nIdentityFile /file\nStrictHostKeyChecking no\nConnectTimeout 3\n").unwrap();
     let mut target = target("h", Some(config));
-    let settings = Settings::of(&target).unwrap();
+    let settings = SshSettings::of_target(&target).unwrap();
     assert_eq!((settings.user.as_str(), settings.port, settings.host_keys), ("file", 3, HostKeys::Off));
 
     target.arguments = "-o User=argument -p 2 -i /argument -oStrictHostKeyChecking=accept-new".to_owned();
-    let settings = Settings::of(&target).unwrap();
+    let settings = SshSettings::of_target(&target).unwrap();
     assert_eq!((settings.user.as_str(), settings.port, settings.host_keys), ("argument", 2, HostKeys::AcceptNew));
 
     target.user = Some("inventory".to_owned());
@@ -206,7 +206,7 @@ fn what_is_said_first_counts_inventory_then_arguments_then_files() {
     target.private_key_file = Some("/inventory".into());
     target.host_keys = Some(HostKeys::Strict);
     target.connect_timeout = Some(Duration::from_millis(1500));
-    let settings = Settings::of(&target).unwrap();
+    let settings = SshSettings::of_target(&target).unwrap();
     assert_eq!((settings.user.as_str(), settings.port, settings.host_keys), ("inventory", 1, HostKeys::Strict));
     assert_eq!(settings.connect_timeout, Duration::from_millis(1500));
     let keys = settings.identity_files.unwrap();
@@ -215,16 +215,16 @@ fn what_is_said_first_counts_inventory_then_arguments_then_files() {
 
 #[test]
 fn without_any_configuration_the_defaults_are_safe() {
-    let settings = Settings::of(&target("h", Some("none".into()))).unwrap();
+    let settings = SshSettings::of_target(&target("h", Some("none".into()))).unwrap();
     assert_eq!(
         (settings.port, settings.host_keys, settings.user),
-        (22, HostKeys::Strict, local_user(&Surroundings::of_process()))
+        (22, HostKeys::Strict, local_user(&ProcessEnvironment::of_process()))
     );
     assert_eq!((settings.connect_timeout, settings.alive_count), (CONNECT_TIMEOUT, 3));
     assert_eq!((settings.identity_files, settings.jumps), (None, vec![]));
     assert_eq!(settings.alive_interval, Some(Duration::from_secs(15)));
     assert_eq!(settings.methods, [Method::PublicKey, Method::KeyboardInteractive, Method::Password]);
-    assert_eq!(settings.user_known_hosts[0], home(&Surroundings::of_process()).join(".ssh/known_hosts"));
+    assert_eq!(settings.user_known_hosts[0], home(&ProcessEnvironment::of_process()).join(".ssh/known_hosts"));
 }
 
 #[test]
@@ -238,14 +238,14 @@ fn arguments_may_be_written_in_every_usual_way() {
         ("-Cqp 2200 -vvvldeploy", 2200, "deploy"),
     ] {
         target.arguments = arguments.to_owned();
-        let settings = Settings::of(&target).unwrap();
+        let settings = SshSettings::of_target(&target).unwrap();
         assert_eq!((settings.port, settings.user.as_str()), (port, user), "{arguments}");
     }
     target.arguments = "-J a,b@[::1]:3 -o UserKnownHostsFile=none -o PreferredAuthentications=password,publickey \
                         -o KbdInteractiveAuthentication=no"
         .to_owned();
-    let settings = Settings::of(&target).unwrap();
-    assert_eq!(settings.jumps[1], Jump { user: Some("b".to_owned()), host: "::1".to_owned(), port: Some(3) });
+    let settings = SshSettings::of_target(&target).unwrap();
+    assert_eq!(settings.jumps[1], ProxyHop { user: Some("b".to_owned()), host: "::1".to_owned(), port: Some(3) });
     assert_eq!((settings.user_known_hosts, settings.methods), (vec![], vec![Method::Password, Method::PublicKey]));
 }
 
@@ -256,9 +256,9 @@ fn a_file_named_by_an_argument_is_read_instead() {
     fs::write(&config, "User other\n").unwrap();
     let mut target = target("h", None);
     target.arguments = format!("-F {}", config.display());
-    assert_eq!(Settings::of(&target).unwrap().user, "other");
+    assert_eq!(SshSettings::of_target(&target).unwrap().user, "other");
     target.arguments = "-F /no/such/file".to_owned();
-    assert!(message(Settings::of(&target)).contains("cannot read /no/such/file"));
+    assert!(message(SshSettings::of_target(&target)).contains("cannot read /no/such/file"));
 }
 
 #[test]
@@ -281,12 +281,12 @@ fn what_cannot_be_understood_is_named() {
         (&format!("Include {place}\n"), "Include directives are nested too deeply".to_owned()),
     ] {
         fs::write(&config, text).unwrap();
-        let message = message(Settings::of(&target("h", Some(config.clone()))));
+        let message = message(SshSettings::of_target(&target("h", Some(config.clone()))));
         assert!(message.starts_with("cannot connect to web1: ") && message.contains(&expected), "{message}");
     }
     // A criterion after one that does not hold is not looked at.
     fs::write(&config, "Match originalhost other exec true\n User never\n").unwrap();
-    Settings::of(&target("h", Some(config))).unwrap();
+    SshSettings::of_target(&target("h", Some(config))).unwrap();
 }
 
 #[test]
@@ -299,9 +299,9 @@ fn jump_hosts_have_their_own_settings() {
     target.password = Some(Secret::new("word"));
     target.private_key_file = Some("/own".into());
     target.arguments = "-J bastion:2022".to_owned();
-    let settings = Settings::of(&target).unwrap();
+    let settings = SshSettings::of_target(&target).unwrap();
     let jump = settings.of_jump(&settings.jumps[0], &target).unwrap();
-    assert_eq!(jump.place(), "gate@10.9.9.9:2022");
+    assert_eq!(jump.host_and_port(), "gate@10.9.9.9:2022");
     assert_eq!((jump.identity_files, jump.password), (Some(vec!["/gate".into()]), None));
     assert_eq!(jump.label, "web1's jump host bastion");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// What the `%` tokens of one host stand for.
 #[derive(Debug, Clone, Copy)]
@@ -13,17 +13,17 @@ pub(super) struct Tokens<'a> {
     pub address: &'a str,
     pub port: u16,
     pub user: &'a str,
-    pub around: &'a Surroundings,
+    pub around: &'a ProcessEnvironment,
 }
 
 impl<'a> Tokens<'a> {
     /// When only the host's name is known yet.
-    pub(super) fn of_host(given: &'a str, around: &'a Surroundings) -> Self {
+    pub(super) fn host_tokens(given: &'a str, around: &'a ProcessEnvironment) -> Self {
         Tokens { given, address: given, port: 0, user: "", around }
     }
 
     /// Replaces the tokens of a value. `keyword` is for the message about one that is not known.
-    pub(super) fn expand(&self, text: &str, keyword: &str) -> Result<String, String> {
+    pub(super) fn expand_tokens(&self, text: &str, keyword: &str) -> Result<String, String> {
         let mut expanded = String::new();
         let mut rest = text.chars();
         while let Some(c) = rest.next() {
@@ -49,15 +49,15 @@ impl<'a> Tokens<'a> {
         Ok(expanded)
     }
 
-    /// As [`Tokens::expand`], and `~` and `${VARIABLE}` too.
-    pub(super) fn path(&self, text: &str, keyword: &str) -> Result<PathBuf, String> {
+    /// As [`Tokens::expand_tokens`], and `~` and `${VARIABLE}` too.
+    pub(super) fn expand_path(&self, text: &str, keyword: &str) -> Result<PathBuf, String> {
         // A name is one part of a path, and leads nowhere else.
         for (token, name) in [("%h", self.address), ("%n", self.given), ("%k", self.given), ("%r", self.user)] {
             if text.replace("%%", "").contains(token) && (name.contains('/') || name == "..") {
                 return Err(format!("{keyword} {text:?} would point to another directory: {token} is {name:?}"));
             }
         }
-        let text = self.expand(&self.variables(text)?, keyword)?;
+        let text = self.expand_tokens(&self.variables(text)?, keyword)?;
         Ok(tilde(self.around, &text))
     }
 
@@ -77,17 +77,17 @@ impl<'a> Tokens<'a> {
 }
 
 /// Replaces `~/` by the home directory.
-pub(super) fn tilde(around: &Surroundings, text: &str) -> PathBuf {
+pub(super) fn tilde(around: &ProcessEnvironment, text: &str) -> PathBuf {
     crate::value::home::expand_in(Some(&home(around)), text)
 }
 
 /// The home directory of whoever runs us.
-pub(crate) fn home(around: &Surroundings) -> PathBuf {
+pub(crate) fn home(around: &ProcessEnvironment) -> PathBuf {
     around.home.clone().unwrap_or_else(|| PathBuf::from("/"))
 }
 
 /// The name of whoever runs us.
-pub(crate) fn local_user(around: &Surroundings) -> String {
+pub(crate) fn local_user(around: &ProcessEnvironment) -> String {
     let from_environment = || around.variables.get("USER").or_else(|| around.variables.get("LOGNAME")).cloned();
     account()
         .and_then(|fields| fields.first().cloned())

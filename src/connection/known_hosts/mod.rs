@@ -43,7 +43,7 @@ impl Name {
 
 /// What the records say about a key that a host showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum HostKeyVerdict {
     Known,
     /// `certificate`: why the certificate that the host showed does not count, if it showed one.
     Unknown {
@@ -127,7 +127,7 @@ pub(super) struct KnownHosts {
 
 impl KnownHosts {
     /// Reads the files that are there; a file that is missing records nothing.
-    pub(super) fn read(files: &[PathBuf]) -> io::Result<KnownHosts> {
+    pub(super) fn read_known_hosts(files: &[PathBuf]) -> io::Result<KnownHosts> {
         let mut known = KnownHosts::default();
         for file in files {
             match fs::read(file) {
@@ -181,41 +181,41 @@ impl KnownHosts {
         !self.of(name, Marker::Authority).is_empty()
     }
 
-    pub(super) fn check(&self, name: &Name, shown: &PublicKeyOrCertificate) -> Verdict {
+    pub(super) fn check_host_key(&self, name: &Name, shown: &PublicKeyOrCertificate) -> HostKeyVerdict {
         let key = blob_of(&shown.public_key());
         if let Some(record) = self.revoked(name, &key) {
-            return Verdict::Revoked(record);
+            return HostKeyVerdict::Revoked(record);
         }
         let mut reason = None;
         if let Some(certificate) = shown.certificate() {
             let authority = blob_of(&PublicKey::new(certificate.signature_key().clone(), ""));
             if let Some(record) = self.revoked(name, &authority) {
-                return Verdict::Revoked(record);
+                return HostKeyVerdict::Revoked(record);
             }
             match self.check_certificate(name, certificate, &authority) {
-                Ok(()) => return Verdict::Known,
+                Ok(()) => return HostKeyVerdict::Known,
                 Err(why) => reason = Some(why),
             }
         }
         match self.check_key(name, &key) {
-            Verdict::Unknown { .. } => Verdict::Unknown { certificate: reason },
+            HostKeyVerdict::Unknown { .. } => HostKeyVerdict::Unknown { certificate: reason },
             verdict => verdict,
         }
     }
 
-    fn check_key(&self, name: &Name, key: &[u8]) -> Verdict {
+    fn check_key(&self, name: &Name, key: &[u8]) -> HostKeyVerdict {
         let entries = self.of(name, Marker::None);
         if entries.iter().any(|entry| entry.blob == key) {
-            return Verdict::Known;
+            return HostKeyVerdict::Known;
         }
         if let Some(entry) = entries.first() {
-            return Verdict::Changed(entry.record());
+            return HostKeyVerdict::Changed(entry.record());
         }
         // A host that listens on another port may be recorded by its name alone, as long as the key is the same.
         let plain = self.entries.iter().filter(|entry| entry.marker == Marker::None && entry.is_for(&name.host));
         match plain.into_iter().any(|entry| entry.blob == key) {
-            true => Verdict::Known,
-            false => Verdict::Unknown { certificate: None },
+            true => HostKeyVerdict::Known,
+            false => HostKeyVerdict::Unknown { certificate: None },
         }
     }
 
@@ -263,7 +263,12 @@ impl KnownHosts {
 
 /// Records a key that was not known. Parallel writers (of us) wait for each other; if one of them recorded the
 /// host meanwhile, its word counts.
-pub(super) fn record(file: &Path, name: &Name, shown: &PublicKeyOrCertificate, hashed: bool) -> io::Result<Verdict> {
+pub(super) fn record(
+    file: &Path,
+    name: &Name,
+    shown: &PublicKeyOrCertificate,
+    hashed: bool,
+) -> io::Result<HostKeyVerdict> {
     if let Some(directory) = file.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
@@ -274,8 +279,8 @@ pub(super) fn record(file: &Path, name: &Name, shown: &PublicKeyOrCertificate, h
     handle.read_to_end(&mut bytes)?;
     let mut known = KnownHosts::default();
     known.add(&String::from_utf8_lossy(&bytes), file);
-    let verdict = known.check(name, shown);
-    if !matches!(verdict, Verdict::Unknown { .. }) {
+    let verdict = known.check_host_key(name, shown);
+    if !matches!(verdict, HostKeyVerdict::Unknown { .. }) {
         return Ok(verdict);
     }
     let key = shown.public_key();
@@ -283,7 +288,7 @@ pub(super) fn record(file: &Path, name: &Name, shown: &PublicKeyOrCertificate, h
     let line_break = if bytes.last().is_some_and(|last| *last != b'\n') { "\n" } else { "" };
     let line = format!("{line_break}{hosts} {} {}\n", key.algorithm(), STANDARD.encode(blob_of(&key)));
     handle.write_all(line.as_bytes())?;
-    Ok(Verdict::Known)
+    Ok(HostKeyVerdict::Known)
 }
 
 fn in_file(file: &Path, error: io::Error) -> io::Error {

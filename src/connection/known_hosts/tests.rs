@@ -17,12 +17,12 @@ fn key(text: &str) -> PublicKeyOrCertificate {
     PublicKey::from_openssh(text).unwrap().into()
 }
 
-fn check(text: &str, name: &Name) -> Verdict {
-    known(text).check(name, &key(ED))
+fn check(text: &str, name: &Name) -> HostKeyVerdict {
+    known(text).check_host_key(name, &key(ED))
 }
 
 fn is_known(text: &str, host: &str, port: u16) -> bool {
-    check(text, &Name::new(host, port)) == Verdict::Known
+    check(text, &Name::new(host, port)) == HostKeyVerdict::Known
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn names_are_found_as_openssh_finds_them() {
     let mut names = vec!["plain", "other.example.com", "tab", "indented", "a.wild.example.com", "not.wild.example.com"];
     names.extend(["wild.example.com", "[port]:2222", "port", "10.1.2.33", "10.1.22.3", "mixed.case", "commented", "#"]);
     let compare = |names: &[&str]| {
-        let known = KnownHosts::read(std::slice::from_ref(&file)).unwrap();
+        let known = KnownHosts::read_known_hosts(std::slice::from_ref(&file)).unwrap();
         for name in names {
             let output = Command::new("ssh-keygen").args(["-F", name, "-f"]).arg(&file).output().unwrap();
             let ours = !known.of(&Name::alias(name), Marker::None).is_empty();
@@ -65,9 +65,9 @@ fn a_port_is_part_of_the_name() {
     // The same key under the bare name is good enough, another one says nothing.
     assert!(is_known(&format!("h {ED}"), "h", 2222));
     let verdict = check(&format!("h {OTHER}"), &Name::new("h", 2222));
-    assert_eq!(verdict, Verdict::Unknown { certificate: None });
+    assert_eq!(verdict, HostKeyVerdict::Unknown { certificate: None });
     assert!(is_known(&format!("alias {ED}"), "alias", 22));
-    assert_eq!(check(&format!("alias {ED}"), &Name::alias("ALIAS")), Verdict::Known);
+    assert_eq!(check(&format!("alias {ED}"), &Name::alias("ALIAS")), HostKeyVerdict::Known);
 }
 
 #[test]
@@ -77,7 +77,9 @@ fn one_of_several_keys_is_enough() {
 
 #[test]
 fn another_key_is_a_changed_one_with_its_place() {
-    let Verdict::Changed(record) = check(&format!("\n# old\nh {OTHER}\n"), &Name::new("h", 22)) else { panic!() };
+    let HostKeyVerdict::Changed(record) = check(&format!("\n# old\nh {OTHER}\n"), &Name::new("h", 22)) else {
+        panic!()
+    };
     assert_eq!((record.file.as_path(), record.line), (Path::new("/known"), 3));
     assert_eq!(record.algorithm, "ssh-ed25519");
     assert!(record.fingerprint.starts_with("SHA256:"));
@@ -88,7 +90,7 @@ fn another_key_is_a_changed_one_with_its_place() {
 fn a_revoked_key_is_refused_wherever_it_is_revoked() {
     for revocation in ["@revoked *", "@revoked h", "@revoked\th,x", "@revoked [h]:2222"] {
         let verdict = check(&format!("[h]:2222 {ED}\n{revocation} {ED}\n"), &Name::new("h", 2222));
-        assert!(matches!(verdict, Verdict::Revoked(Record { line: 2, .. })), "{revocation}: {verdict:?}");
+        assert!(matches!(verdict, HostKeyVerdict::Revoked(Record { line: 2, .. })), "{revocation}: {verdict:?}");
     }
     assert!(is_known(&format!("h {ED}\n@revoked elsewhere {ED}\n@revoked * {OTHER}\n"), "h", 22));
 }
@@ -96,7 +98,7 @@ fn a_revoked_key_is_refused_wherever_it_is_revoked() {
 #[test]
 fn an_authoritys_key_is_no_host_key() {
     let verdict = check(&format!("@cert-authority * {ED}\n"), &Name::new("h", 22));
-    assert_eq!(verdict, Verdict::Unknown { certificate: None });
+    assert_eq!(verdict, HostKeyVerdict::Unknown { certificate: None });
 }
 
 #[test]
@@ -123,8 +125,8 @@ fn recorded_types_are_asked_for_first() {
 #[test]
 fn a_file_that_cannot_be_read_is_an_error_and_a_missing_one_is_empty() {
     let directory = tempfile::tempdir().unwrap();
-    assert!(KnownHosts::read(&[directory.path().join("none")]).unwrap().entries.is_empty());
-    assert!(KnownHosts::read(&[directory.path().to_owned()]).is_err());
+    assert!(KnownHosts::read_known_hosts(&[directory.path().join("none")]).unwrap().entries.is_empty());
+    assert!(KnownHosts::read_known_hosts(&[directory.path().to_owned()]).is_err());
 }
 
 #[test]
@@ -133,9 +135,9 @@ fn a_record_is_made_once_and_never_over_another_key() {
     let file = directory.path().join("a/b/known_hosts");
     let name = Name::new("h", 2222);
     for hashed in [false, true] {
-        assert_eq!(record(&file, &name, &key(ED), hashed).unwrap(), Verdict::Known);
+        assert_eq!(record(&file, &name, &key(ED), hashed).unwrap(), HostKeyVerdict::Known);
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("[h]:2222 {ED}\n"));
-    assert!(matches!(record(&file, &name, &key(OTHER), false).unwrap(), Verdict::Changed(_)));
+    assert!(matches!(record(&file, &name, &key(OTHER), false).unwrap(), HostKeyVerdict::Changed(_)));
     assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 1);
 }

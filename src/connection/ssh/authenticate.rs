@@ -17,12 +17,12 @@ use tokio::sync::watch;
 use super::identity::{self, Agent, Candidate};
 use super::verify::{Client, in_words};
 use crate::connection::Error;
-use crate::connection::config::{Method, Settings, bracketed};
+use crate::connection::config::{Method, SshSettings, bracketed};
 use crate::value::Secret;
 
 /// Why nobody is logged in.
 #[derive(Debug)]
-pub(super) enum Denied {
+pub(super) enum LoginFailure {
     Refused(Error),
     /// The server threw us out before everything was tried.
     TooManyFailures(Error),
@@ -32,11 +32,11 @@ pub(super) enum Denied {
 /// Logs in; `with_keys`: also by keys. `distrust`: why the host gets neither a password nor what an agent signs.
 pub(super) async fn authenticate(
     session: &mut Handle<Client>,
-    settings: &Settings,
+    settings: &SshSettings,
     lost: &watch::Receiver<Option<String>>,
     with_keys: bool,
     distrust: Option<&str>,
-) -> Result<(), Denied> {
+) -> Result<(), LoginFailure> {
     let mut login = Login {
         session,
         settings,
@@ -63,7 +63,7 @@ pub(super) async fn authenticate(
 
 struct Login<'a> {
     session: &'a mut Handle<Client>,
-    settings: &'a Settings,
+    settings: &'a SshSettings,
     lost: &'a watch::Receiver<Option<String>>,
     /// The agent's, if it is to be asked.
     socket: Option<&'a Path>,
@@ -88,7 +88,7 @@ enum Attempt {
 }
 
 impl Login<'_> {
-    async fn run(mut self) -> Result<(), Denied> {
+    async fn run(mut self) -> Result<(), LoginFailure> {
         // Asks what the server takes; costs no attempt there.
         let result = self.session.authenticate_none(&self.settings.user).await;
         if let Attempt::In = self.outcome(result)? {
@@ -117,10 +117,10 @@ impl Login<'_> {
                 Attempt::Further | Attempt::No => self.methods.retain(|left| *left != method),
             }
         }
-        Err(Denied::Refused(self.refused(None)))
+        Err(LoginFailure::Refused(self.refused(None)))
     }
 
-    fn outcome(&mut self, result: Result<AuthResult, russh::Error>) -> Result<Attempt, Denied> {
+    fn outcome(&mut self, result: Result<AuthResult, russh::Error>) -> Result<Attempt, LoginFailure> {
         match result {
             Ok(AuthResult::Success) => Ok(Attempt::In),
             Ok(AuthResult::Failure { remaining_methods, partial_success }) => {
@@ -130,7 +130,7 @@ impl Login<'_> {
         }
     }
 
-    fn answered(&mut self, remaining: MethodSet, partial: bool) -> Result<Attempt, Denied> {
+    fn answered(&mut self, remaining: MethodSet, partial: bool) -> Result<Attempt, LoginFailure> {
         // A dead session looks like a refusal that leaves nothing.
         if remaining.is_empty() && (self.session.is_closed() || self.lost.borrow().is_some()) {
             return Err(self.ended("the host closed it"));
@@ -139,15 +139,15 @@ impl Login<'_> {
         Ok(if partial { Attempt::Further } else { Attempt::No })
     }
 
-    fn ended(&self, reason: &str) -> Denied {
+    fn ended(&self, reason: &str) -> LoginFailure {
         let reason = self.lost.borrow().clone().unwrap_or_else(|| reason.to_owned());
         if reason.to_lowercase().contains("too many authentication failures") {
-            return Denied::TooManyFailures(self.refused(Some("too many attempts")));
+            return LoginFailure::TooManyFailures(self.refused(Some("too many attempts")));
         }
-        Denied::Lost(super::connect::cannot(self.settings, &format!("it ended the login: {reason}"), None))
+        LoginFailure::Lost(super::connect::cannot(self.settings, &format!("it ended the login: {reason}"), None))
     }
 
-    async fn keys(&mut self) -> Result<Attempt, Denied> {
+    async fn keys(&mut self) -> Result<Attempt, LoginFailure> {
         if self.keys.is_none() {
             let binding = self.session.agent_session_binding().cloned();
             let found = identity::candidates(self.settings, self.socket, binding.as_ref()).await;
@@ -188,9 +188,9 @@ impl Login<'_> {
     }
 
     /// The list of what was tried has grown since the error was made.
-    fn with_tried(&self, denied: Denied) -> Denied {
+    fn with_tried(&self, denied: LoginFailure) -> LoginFailure {
         match denied {
-            Denied::TooManyFailures(_) => Denied::TooManyFailures(self.refused(Some("too many attempts"))),
+            LoginFailure::TooManyFailures(_) => LoginFailure::TooManyFailures(self.refused(Some("too many attempts"))),
             other => other,
         }
     }
@@ -254,14 +254,14 @@ impl Login<'_> {
         }
     }
 
-    async fn password(&mut self) -> Result<Attempt, Denied> {
+    async fn password(&mut self) -> Result<Attempt, LoginFailure> {
         let Some(password) = self.settings.password.clone() else { return Ok(Attempt::No) };
         self.tried.push("password".to_owned());
         let result = self.session.authenticate_password(&self.settings.user, password.reveal()).await;
         self.outcome(result)
     }
 
-    async fn keyboard_interactive(&mut self) -> Result<Attempt, Denied> {
+    async fn keyboard_interactive(&mut self) -> Result<Attempt, LoginFailure> {
         let Some(password) = self.settings.password.clone() else { return Ok(Attempt::No) };
         self.tried.push("keyboard-interactive".to_owned());
         let mut asked = false;
@@ -332,7 +332,7 @@ impl Login<'_> {
 enum Skip {
     /// The note says why; the next key may do.
     Key(String),
-    All(Denied),
+    All(LoginFailure),
 }
 
 fn kind(method: Method) -> MethodKind {

@@ -13,7 +13,7 @@ use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
-use super::spool::{Filler, Tap, spool};
+use super::spool::{SpoolReader, SpoolWriter, spool};
 use crate::connection::{Error, Exit, Process, Stream};
 
 /// What a program gets to end by itself when nobody listens to it any more.
@@ -53,7 +53,7 @@ pub(super) fn process(channel: Channel<Msg>, line: Line, permit: OwnedSemaphoreP
     let (stdout, stdout_tap) = spool();
     let (stderr, stderr_tap) = spool();
     let (exit, exited) = oneshot::channel();
-    let Prepared { read, input, hold, released, mut driver } = prepare(channel, stdout, &line);
+    let PreparedChannel { read, input, hold, released, mut driver } = prepare(channel, stdout, &line);
     driver.stderr = Some(stderr);
     driver.exit = Some(exit);
     driver.permit = Some(permit);
@@ -76,23 +76,23 @@ pub(super) fn process(channel: Channel<Msg>, line: Line, permit: OwnedSemaphoreP
 /// Hands out both directions of a forwarded TCP connection.
 pub(super) fn tunnel(channel: Channel<Msg>, line: Line) -> Box<dyn Stream> {
     let (filler, tap) = spool();
-    let Prepared { read, input, hold, released, driver } = prepare(channel, filler, &line);
+    let PreparedChannel { read, input, hold, released, driver } = prepare(channel, filler, &line);
     tokio::spawn(driver.run(read, released));
     Box::new(Duplex { input, output: Output { tap, _hold: hold } })
 }
 
 /// While a clone of it lives, somebody may still want something of the channel.
-type Hold = Arc<oneshot::Sender<()>>;
+type ChannelRef = Arc<oneshot::Sender<()>>;
 
-struct Prepared {
+struct PreparedChannel {
     read: ChannelReadHalf,
     input: Input,
-    hold: Hold,
+    hold: ChannelRef,
     released: oneshot::Receiver<()>,
-    driver: Driver,
+    driver: ChannelReader,
 }
 
-fn prepare(channel: Channel<Msg>, stdout: Filler, line: &Line) -> Prepared {
+fn prepare(channel: Channel<Msg>, stdout: SpoolWriter, line: &Line) -> PreparedChannel {
     let (read, write) = channel.split();
     let write = Arc::new(write);
     let (hold, released) = oneshot::channel();
@@ -100,22 +100,22 @@ fn prepare(channel: Channel<Msg>, stdout: Filler, line: &Line) -> Prepared {
     let (ended, watch_end) = watch::channel(false);
     let input = Input::new(write.clone(), watch_end, hold.clone());
     let closing = line.closing.clone();
-    let driver = Driver { write, stdout, stderr: None, exit: None, permit: None, ended, closing };
-    Prepared { read, input, hold, released, driver }
+    let driver = ChannelReader { write, stdout, stderr: None, exit: None, permit: None, ended, closing };
+    PreparedChannel { read, input, hold, released, driver }
 }
 
 /// Takes in all messages of a channel and closes it in the end.
-struct Driver {
+struct ChannelReader {
     write: Arc<ChannelWriteHalf<Msg>>,
-    stdout: Filler,
-    stderr: Option<Filler>,
+    stdout: SpoolWriter,
+    stderr: Option<SpoolWriter>,
     exit: Option<oneshot::Sender<Exit>>,
     permit: Option<OwnedSemaphorePermit>,
     ended: watch::Sender<bool>,
     closing: watch::Receiver<bool>,
 }
 
-impl Driver {
+impl ChannelReader {
     /// `released` resolves when nobody holds an end of the channel any more.
     async fn run(mut self, mut read: ChannelReadHalf, released: oneshot::Receiver<()>) {
         let mut closing = self.closing.clone();
@@ -166,9 +166,9 @@ impl Driver {
     }
 
     fn end_streams(&self) {
-        self.stdout.end();
+        self.stdout.end_of_input();
         if let Some(stderr) = &self.stderr {
-            stderr.end();
+            stderr.end_of_input();
         }
     }
 }
@@ -205,11 +205,11 @@ struct Input {
     /// Resolves when the channel is closed: without it a writer could wait for ever for the window to open.
     closed: BoxFuture<'static, ()>,
     shut: bool,
-    _hold: Hold,
+    _hold: ChannelRef,
 }
 
 impl Input {
-    fn new(write: Arc<ChannelWriteHalf<Msg>>, mut ended: watch::Receiver<bool>, hold: Hold) -> Self {
+    fn new(write: Arc<ChannelWriteHalf<Msg>>, mut ended: watch::Receiver<bool>, hold: ChannelRef) -> Self {
         let closed = Box::pin(async move {
             #[expect(clippy::let_underscore_must_use, reason = "an error is the end of the driver, too")]
             let _ = ended.wait_for(|ended| *ended).await;
@@ -267,8 +267,8 @@ impl Drop for Input {
 }
 
 struct Output {
-    tap: Tap,
-    _hold: Hold,
+    tap: SpoolReader,
+    _hold: ChannelRef,
 }
 
 impl AsyncRead for Output {

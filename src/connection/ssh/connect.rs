@@ -13,12 +13,12 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::authenticate::{self, Denied};
+use super::authenticate::{self, LoginFailure};
 use super::proxy;
-use super::stall::Watched;
-use super::verify::{Check, Client, Distrust, Refusal, in_words};
+use super::stall::StallDetector;
+use super::verify::{Client, HostKeyCheck, Refusal, UntrustedKeyReason, in_words};
 use super::{Connection, Ssh};
-use crate::connection::config::{Settings, bracketed};
+use crate::connection::config::{SshSettings, bracketed};
 use crate::connection::{Confinement, Error, Stream, Target};
 
 /// Jump hosts one behind the other; more is a circle.
@@ -29,30 +29,34 @@ const LOGIN_GRACE: Duration = Duration::from_secs(120);
 
 /// Why there is no connection.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum ConnectFailure {
     /// May go away by itself: nobody answers, or nobody yet.
     Transient(Error),
     Final(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for ConnectFailure {
     fn from(error: Error) -> Self {
-        Failure::Final(error)
+        ConnectFailure::Final(error)
     }
 }
 
 /// Connects and logs in.
-pub(super) async fn connect(target: &Target, settings: &Settings) -> Result<Ssh, Failure> {
+pub(super) async fn connect(target: &Target, settings: &SshSettings) -> Result<Ssh, ConnectFailure> {
     reach(target, settings, MAX_JUMPS).await
 }
 
 /// As [`connect`]; boxed because jump hosts may have jump hosts.
-fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> BoxFuture<'a, Result<Ssh, Failure>> {
+fn reach<'a>(
+    target: &'a Target,
+    settings: &'a SshSettings,
+    jumps_left: usize,
+) -> BoxFuture<'a, Result<Ssh, ConnectFailure>> {
     Box::pin(async move {
         let mut with_keys = true;
         loop {
             tracing::debug!(host = settings.label, address = settings.address, port = settings.port, "connecting");
-            let distrust = Distrust::default();
+            let distrust = UntrustedKeyReason::default();
             let (mut session, way, lost) = greet(target, settings, jumps_left, &distrust).await?;
             let distrust = distrust.get().map(String::as_str);
             let login = authenticate::authenticate(&mut session, settings, &lost, with_keys, distrust);
@@ -62,28 +66,28 @@ fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> B
             match login {
                 Ok(()) => return Ok(Ssh::new(target, settings, session, lost, way, distrust)),
                 // The server has had enough of our keys before the password's turn came.
-                Err(Denied::TooManyFailures(_)) if with_keys && settings.password.is_some() => with_keys = false,
-                Err(Denied::TooManyFailures(error) | Denied::Refused(error)) => return Err(error.into()),
-                Err(Denied::Lost(error)) => return Err(Failure::Transient(error)),
+                Err(LoginFailure::TooManyFailures(_)) if with_keys && settings.password.is_some() => with_keys = false,
+                Err(LoginFailure::TooManyFailures(error) | LoginFailure::Refused(error)) => return Err(error.into()),
+                Err(LoginFailure::Lost(error)) => return Err(ConnectFailure::Transient(error)),
             }
         }
     })
 }
 
-type Greeted = (Handle<Client>, Option<Box<Ssh>>, watch::Receiver<Option<String>>);
+type HandshakeResult = (Handle<Client>, Option<Box<Ssh>>, watch::Receiver<Option<String>>);
 
 /// The encrypted connection to the host that we know, before anybody is logged in.
 async fn greet(
     target: &Target,
-    settings: &Settings,
+    settings: &SshSettings,
     jumps_left: usize,
-    distrust: &Distrust,
-) -> Result<Greeted, Failure> {
-    let check = Check::new(settings)?;
+    distrust: &UntrustedKeyReason,
+) -> Result<HandshakeResult, ConnectFailure> {
+    let check = HostKeyCheck::new(settings)?;
     let (stream, way, complaint) = stream(target, settings, jumps_left).await?;
     let config = Arc::new(config(settings, &check));
     let (client, lost) = Client::new(check, distrust.clone());
-    let stream = Watched::new(stream, silence(settings));
+    let stream = StallDetector::new(stream, silence(settings));
     let reason = match timeout(settings.connect_timeout, connect_stream(config, stream, client)).await {
         Ok(Ok(handle)) => return Ok((handle, way, lost)),
         Ok(Err(Refusal::HostKey(error))) => return Err(error.into()),
@@ -95,16 +99,16 @@ async fn greet(
         Err(_) => format!("no SSH greeting within {:?}", settings.connect_timeout),
     };
     let said = match complaint {
-        Some(mut complaint) => complaint.text().await,
+        Some(mut complaint) => complaint.last_line().await,
         None => None,
     };
     let reason = said.map_or(reason.clone(), |said| format!("{reason}; output of the proxy command: {said}"));
-    Err(Failure::Transient(cannot(settings, &reason, None)))
+    Err(ConnectFailure::Transient(cannot(settings, &reason, None)))
 }
 
-type Way = (Box<dyn Stream>, Option<Box<Ssh>>, Option<proxy::Complaint>);
+type RouteStep = (Box<dyn Stream>, Option<Box<Ssh>>, Option<proxy::ProxyError>);
 
-async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Result<Way, Failure> {
+async fn stream(target: &Target, settings: &SshSettings, jumps_left: usize) -> Result<RouteStep, ConnectFailure> {
     if let Some((nearest, before)) = settings.jumps.split_last() {
         if jumps_left == 0 {
             return Err(cannot(settings, "its jump hosts form a loop", None).into());
@@ -124,28 +128,28 @@ async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Resu
         let own = Target { confined: None, ..target.clone() };
         let way = reach(&own, &jump, jumps_left - 1).await?;
         let tunnel = way.tunnel(&address, settings.port).await.map_err(|error| {
-            Failure::Transient(cannot(settings, &format!("through jump host {}: {error}", nearest.host), None))
+            ConnectFailure::Transient(cannot(settings, &format!("through jump host {}: {error}", nearest.host), None))
         })?;
         return Ok((tunnel, Some(Box::new(way)), None));
     }
     if let Some(command) = &settings.proxy_command {
         let (stream, complaint) =
-            proxy::start(command).map_err(|error| cannot(settings, &format!("{command:?}: {error}"), None))?;
+            proxy::start_proxy(command).map_err(|error| cannot(settings, &format!("{command:?}: {error}"), None))?;
         return Ok((stream, None, Some(complaint)));
     }
     Ok((Box::new(dial(target, settings).await?), None, None))
 }
 
 /// The host's addresses, all of them within.
-async fn inside(confined: &Confinement, settings: &Settings) -> Result<Vec<SocketAddr>, Failure> {
+async fn inside(confined: &Confinement, settings: &SshSettings) -> Result<Vec<SocketAddr>, ConnectFailure> {
     match timeout(settings.connect_timeout, confined.resolve(&settings.address, settings.port)).await {
         Ok(found) => found.map_err(|why| cannot(settings, &why, None).into()),
-        Err(_) => Err(Failure::Transient(unresolved(settings, "timed out"))),
+        Err(_) => Err(ConnectFailure::Transient(unresolved(settings, "timed out"))),
     }
 }
 
 /// The host's addresses.
-async fn addresses(target: &Target, settings: &Settings) -> Result<Vec<SocketAddr>, Failure> {
+async fn addresses(target: &Target, settings: &SshSettings) -> Result<Vec<SocketAddr>, ConnectFailure> {
     if let Some(confined) = &target.confined {
         return inside(confined, settings).await;
     }
@@ -153,12 +157,12 @@ async fn addresses(target: &Target, settings: &Settings) -> Result<Vec<SocketAdd
     match timeout(settings.connect_timeout, tokio::net::lookup_host((name, settings.port))).await {
         Ok(Ok(addresses)) => Ok(addresses.collect()),
         Ok(Err(error)) => Err(unresolved(settings, &error.to_string()).into()),
-        Err(_) => Err(Failure::Transient(unresolved(settings, "timed out"))),
+        Err(_) => Err(ConnectFailure::Transient(unresolved(settings, "timed out"))),
     }
 }
 
 /// Connects to the first of the host's addresses that takes us.
-async fn dial(target: &Target, settings: &Settings) -> Result<TcpStream, Failure> {
+async fn dial(target: &Target, settings: &SshSettings) -> Result<TcpStream, ConnectFailure> {
     let limit = settings.connect_timeout;
     let mut last = None;
     for address in addresses(target, settings).await? {
@@ -184,14 +188,14 @@ async fn dial(target: &Target, settings: &Settings) -> Result<TcpStream, Failure
     })
 }
 
-fn unresolved(settings: &Settings, why: &str) -> Error {
+fn unresolved(settings: &SshSettings, why: &str) -> Error {
     Error::Unreachable {
         message: format!("cannot connect to {}: cannot resolve the name {:?}: {why}", settings.label, settings.address),
         hint: Some("check the name, or set ansible_host to an address".to_owned()),
     }
 }
 
-fn unreachable(settings: &Settings, error: &io::Error) -> Failure {
+fn unreachable(settings: &SshSettings, error: &io::Error) -> ConnectFailure {
     use io::ErrorKind as K;
     let (reason, hint) = match error.kind() {
         K::ConnectionRefused => {
@@ -209,11 +213,11 @@ fn unreachable(settings: &Settings, error: &io::Error) -> Failure {
         }
         _ => return cannot(settings, &error.to_string(), None).into(),
     };
-    Failure::Transient(cannot(settings, &reason, Some(hint)))
+    ConnectFailure::Transient(cannot(settings, &reason, Some(hint)))
 }
 
 /// `cannot connect to web1 (10.0.0.1:22): connection refused`
-pub(super) fn cannot(settings: &Settings, reason: &str, hint: Option<&str>) -> Error {
+pub(super) fn cannot(settings: &SshSettings, reason: &str, hint: Option<&str>) -> Error {
     let place = format!("{}:{}", bracketed(&settings.address), settings.port);
     Error::Unreachable {
         message: format!("cannot connect to {} ({place}): {reason}", settings.label),
@@ -222,15 +226,15 @@ pub(super) fn cannot(settings: &Settings, reason: &str, hint: Option<&str>) -> E
 }
 
 /// After how long without a sign of life a host is given up.
-fn silence(settings: &Settings) -> Option<Duration> {
+fn silence(settings: &SshSettings) -> Option<Duration> {
     let times = u32::try_from(settings.alive_count).unwrap_or(u32::MAX).saturating_add(1);
     settings.alive_interval.map(|interval| interval.saturating_mul(times))
 }
 
-fn config(settings: &Settings, check: &Check) -> Config {
-    let keys = check.known.algorithms(check.name());
+fn config(settings: &SshSettings, check: &HostKeyCheck) -> Config {
+    let keys = check.known.algorithms(check.host_name());
     // Asked for only where an authority is recorded: a host that has a certificate would show nothing else.
-    let certificates = if check.known.has_authority(check.name()) { keys.clone() } else { Vec::new() };
+    let certificates = if check.known.has_authority(check.host_name()) { keys.clone() } else { Vec::new() };
     Config {
         preferred: Preferred {
             key: Cow::Owned(keys),

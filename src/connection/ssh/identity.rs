@@ -12,7 +12,7 @@ use russh::keys::{Certificate, PrivateKey, PublicKey, decode_secret_key};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::super::config::{Settings, user_id};
+use super::super::config::{SshSettings, user_id};
 use super::super::known_hosts::key_fingerprint;
 use crate::value::Secret;
 
@@ -67,7 +67,7 @@ pub(super) struct Candidates {
 /// `IdentitiesOnly`, then the default files. The named ones come first, so that a full agent does not use up the
 /// server's patience. `agent`: its socket, if it is to be asked.
 pub(super) async fn candidates(
-    settings: &Settings,
+    settings: &SshSettings,
     agent: Option<&Path>,
     binding: Option<&AgentSessionBinding>,
 ) -> Candidates {

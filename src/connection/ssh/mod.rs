@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, watch};
 
 use self::channel::Line;
 use self::verify::Client;
-use super::config::Settings;
+use super::config::SshSettings;
 use super::{Connection, Error, Process, Stream, Target};
 
 /// Programs at once. OpenSSH's servers allow 10 (`MaxSessions`); two are left for those that are still ending.
@@ -31,18 +31,20 @@ const PARTING: Duration = Duration::from_secs(1);
 
 /// Opens a connection. A host that refuses or does not answer is tried again as often as the target says; a host
 /// that answers and does not let us in is not.
-pub(super) async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> {
-    let settings = Settings::of(target)?;
+pub(super) async fn connect_ssh(target: &Target) -> Result<Arc<dyn Connection>, Error> {
+    let settings = SshSettings::of_target(target)?;
     let mut attempt = 0;
     loop {
         match connect::connect(target, &settings).await {
             Ok(connection) => return Ok(Arc::new(connection)),
-            Err(connect::Failure::Transient(error)) if attempt < target.retries => {
+            Err(connect::ConnectFailure::Transient(error)) if attempt < target.retries => {
                 tracing::debug!("{error}; retrying");
                 tokio::time::sleep(delay(attempt)).await;
                 attempt += 1;
             }
-            Err(connect::Failure::Transient(error) | connect::Failure::Final(error)) => return Err(error),
+            Err(connect::ConnectFailure::Transient(error) | connect::ConnectFailure::Final(error)) => {
+                return Err(error);
+            }
         }
     }
 }
@@ -68,7 +70,7 @@ struct Ssh {
 impl Ssh {
     fn new(
         target: &Target,
-        settings: &Settings,
+        settings: &SshSettings,
         handle: Handle<Client>,
         lost: watch::Receiver<Option<String>>,
         jump: Option<Box<Ssh>>,
@@ -80,7 +82,7 @@ impl Ssh {
             line: Line { name: settings.label.clone(), lost, closing: watch_closing },
             closing,
             permits: Arc::new(Semaphore::new(CAPACITY)),
-            description: format!("ssh {}", settings.place()),
+            description: format!("ssh {}", settings.host_and_port()),
             confined: target.confined.is_some(),
             jump,
             distrust: distrust.map(str::to_owned),

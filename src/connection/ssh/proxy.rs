@@ -17,11 +17,11 @@ use crate::connection::Stream;
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// The last line that the command wrote to standard error.
-pub(super) struct Complaint(watch::Receiver<Option<String>>);
+pub(super) struct ProxyError(watch::Receiver<Option<String>>);
 
-impl Complaint {
+impl ProxyError {
     /// What it said, at the latest when it closes its error output.
-    pub(super) async fn text(&mut self) -> Option<String> {
+    pub(super) async fn last_line(&mut self) -> Option<String> {
         #[expect(clippy::let_underscore_must_use, reason = "what the program said until then is enough")]
         let _ = timeout(LAST_WORDS, async { while self.0.changed().await.is_ok() {} }).await;
         self.0.borrow().clone()
@@ -29,7 +29,7 @@ impl Complaint {
 }
 
 /// Starts the command through a shell. It ends with the stream.
-pub(super) fn start(command: &str) -> io::Result<(Box<dyn Stream>, Complaint)> {
+pub(super) fn start_proxy(command: &str) -> io::Result<(Box<dyn Stream>, ProxyError)> {
     let mut child = Command::new("/bin/sh")
         .args(["-c", &format!("exec {command}")])
         .stdin(Stdio::piped())
@@ -43,7 +43,7 @@ pub(super) fn start(command: &str) -> io::Result<(Box<dyn Stream>, Complaint)> {
     let (last, complaint) = watch::channel(None);
     let (hold, released) = oneshot::channel();
     tokio::spawn(attend(child, errors, last, released));
-    Ok((Box::new(Proxy { input, output, _hold: hold }), Complaint(complaint)))
+    Ok((Box::new(Proxy { input, output, _hold: hold }), ProxyError(complaint)))
 }
 
 /// Hears what the command complains of, and ends it when nobody needs it any more.

@@ -27,13 +27,13 @@ struct State {
     memory: VecDeque<Bytes>,
     held: usize,
     /// Comes after all that is in memory.
-    overflow: Option<Overflow>,
+    overflow: Option<SpoolFile>,
     end: Option<End>,
     waiting: Option<Waker>,
     reader_gone: bool,
 }
 
-struct Overflow {
+struct SpoolFile {
     file: File,
     read: u64,
     written: u64,
@@ -45,19 +45,19 @@ enum End {
 }
 
 /// A writing and a reading end.
-pub(super) fn spool() -> (Filler, Tap) {
+pub(super) fn spool() -> (SpoolWriter, SpoolReader) {
     let state = Arc::new(Mutex::new(State::default()));
-    (Filler(state.clone()), Tap(state))
+    (SpoolWriter(state.clone()), SpoolReader(state))
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock()
 }
 
-/// The writing end, which never waits. Dropping it without [`Filler::end`] is a broken stream.
-pub(super) struct Filler(Arc<Mutex<State>>);
+/// The writing end, which never waits. Dropping it without [`SpoolWriter::end_of_input`] is a broken stream.
+pub(super) struct SpoolWriter(Arc<Mutex<State>>);
 
-impl Filler {
+impl SpoolWriter {
     /// Adds bytes; those that nobody can read any more are thrown away.
     pub(super) fn push(&self, bytes: Bytes) {
         let mut state = lock(&self.0);
@@ -71,7 +71,7 @@ impl Filler {
     }
 
     /// End of file.
-    pub(super) fn end(&self) {
+    pub(super) fn end_of_input(&self) {
         self.finish(End::Clean);
     }
 
@@ -89,7 +89,7 @@ impl Filler {
     }
 }
 
-impl Drop for Filler {
+impl Drop for SpoolWriter {
     fn drop(&mut self) {
         self.fail("the connection was closed");
     }
@@ -105,7 +105,7 @@ impl State {
         }
         let overflow = match &mut self.overflow {
             Some(overflow) => overflow,
-            None => self.overflow.insert(Overflow { file: tempfile::tempfile()?, read: 0, written: 0 }),
+            None => self.overflow.insert(SpoolFile { file: tempfile::tempfile()?, read: 0, written: 0 }),
         };
         overflow.file.write_all_at(&bytes, overflow.written)?;
         overflow.written += bytes.len() as u64;
@@ -138,9 +138,9 @@ impl State {
 }
 
 /// The reading end. Bytes that come after it is dropped are thrown away.
-pub(super) struct Tap(Arc<Mutex<State>>);
+pub(super) struct SpoolReader(Arc<Mutex<State>>);
 
-impl AsyncRead for Tap {
+impl AsyncRead for SpoolReader {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         // While bytes come faster than they are read there is always something here: without giving way now and then no
         // time limit and no interrupt would ever be heard.
@@ -175,7 +175,7 @@ impl AsyncRead for Tap {
     }
 }
 
-impl Drop for Tap {
+impl Drop for SpoolReader {
     fn drop(&mut self) {
         let mut state = lock(&self.0);
         state.reader_gone = true;
@@ -201,7 +201,7 @@ mod tests {
         let mut got = vec![0; 2 * MEMORY];
         tap.read_exact(&mut got).await.unwrap();
         second.chunks(7_001).for_each(|chunk| filler.push(Bytes::copy_from_slice(chunk)));
-        filler.end();
+        filler.end_of_input();
         tap.read_to_end(&mut got).await.unwrap();
         assert!(got == expected);
     }

@@ -11,16 +11,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// See the file's comment. `limit`: None waits for ever.
-pub(super) struct Watched<S> {
+pub(super) struct StallDetector<S> {
     stream: S,
     limit: Option<Duration>,
     /// Runs while a write is stuck.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Watched<S> {
+impl<S> StallDetector<S> {
     pub(super) fn new(stream: S, limit: Option<Duration>) -> Self {
-        Watched { stream, limit, timer: None }
+        StallDetector { stream, limit, timer: None }
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -36,13 +36,13 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallDetector<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallDetector<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.watch(cx, written)
@@ -72,7 +72,7 @@ mod tests {
     async fn a_write_without_progress_fails_in_time() {
         let (near, _far) = duplex(16);
         let begun = Instant::now();
-        let error = Watched::new(near, Some(LIMIT)).write_all(&[0; 100]).await.unwrap_err();
+        let error = StallDetector::new(near, Some(LIMIT)).write_all(&[0; 100]).await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed() >= LIMIT), (io::ErrorKind::TimedOut, true));
     }
 
@@ -86,7 +86,7 @@ mod tests {
             }
         });
         let begun = Instant::now();
-        Watched::new(near, Some(LIMIT)).write_all(&[0; 160]).await.unwrap();
+        StallDetector::new(near, Some(LIMIT)).write_all(&[0; 160]).await.unwrap();
         assert!(begun.elapsed() > LIMIT * 2);
     }
 }

@@ -8,8 +8,8 @@ use russh::client::{DisconnectReason, Handler, Session};
 use russh::keys::PublicKeyOrCertificate;
 use tokio::sync::watch;
 
-use super::super::config::Settings;
-use super::super::known_hosts::{self, KnownHosts, Name, Record, Verdict, key_fingerprint};
+use super::super::config::SshSettings;
+use super::super::known_hosts::{self, HostKeyVerdict, KnownHosts, Name, Record, key_fingerprint};
 use super::super::{Error, HostKeys};
 
 /// Why a handshake ended.
@@ -27,10 +27,10 @@ impl From<russh::Error> for Refusal {
 }
 
 /// Why a host that was let through must get no secret: its key is another than the recorded one. Empty: it may.
-pub(super) type Distrust = Arc<OnceLock<String>>;
+pub(super) type UntrustedKeyReason = Arc<OnceLock<String>>;
 
 /// What we know about the host before it shows its key.
-pub(super) struct Check {
+pub(super) struct HostKeyCheck {
     label: String,
     address: String,
     port: u16,
@@ -44,18 +44,18 @@ pub(super) struct Check {
     hashed: bool,
 }
 
-impl Check {
-    pub(super) fn new(settings: &Settings) -> Result<Check, Error> {
+impl HostKeyCheck {
+    pub(super) fn new(settings: &SshSettings) -> Result<HostKeyCheck, Error> {
         let files: Vec<_> = settings.user_known_hosts.iter().chain(&settings.global_known_hosts).cloned().collect();
         // With checking off, too: a changed or revoked key is known by its records alone.
-        let known = KnownHosts::read(&files).and_then(|mut known| {
+        let known = KnownHosts::read_known_hosts(&files).and_then(|mut known| {
             settings.revoked_host_keys.iter().try_for_each(|file| known.revoke(file)).map(|()| known)
         });
         let known = known.map_err(|error| Error::Unreachable {
             message: format!("cannot check the host key of {}: {error}", settings.label),
             hint: None,
         })?;
-        Ok(Check {
+        Ok(HostKeyCheck {
             label: settings.label.clone(),
             address: settings.address.clone(),
             port: settings.port,
@@ -68,18 +68,18 @@ impl Check {
         })
     }
 
-    pub(super) fn name(&self) -> &Name {
+    pub(super) fn host_name(&self) -> &Name {
         &self.name
     }
 
     /// Whether to go on with a host that shows this key. With checking off, a host whose key has changed is let through
     /// without being trusted, and a revoked key is refused, as OpenSSH does.
-    fn decide(&self, shown: &PublicKeyOrCertificate, distrust: &Distrust) -> Result<(), Error> {
-        match (self.known.check(&self.name, shown), self.policy) {
-            (verdict @ Verdict::Revoked(_), _) => self.judge(verdict, shown),
+    fn decide(&self, shown: &PublicKeyOrCertificate, distrust: &UntrustedKeyReason) -> Result<(), Error> {
+        match (self.known.check_host_key(&self.name, shown), self.policy) {
+            (verdict @ HostKeyVerdict::Revoked(_), _) => self.judge(verdict, shown),
             (_, _) if let Some(wanted) = &self.fingerprint => self.compare(wanted, shown),
-            (Verdict::Unknown { .. }, HostKeys::Off) => Ok(()),
-            (Verdict::Changed(record), HostKeys::Off) => {
+            (HostKeyVerdict::Unknown { .. }, HostKeys::Off) => Ok(()),
+            (HostKeyVerdict::Changed(record), HostKeys::Off) => {
                 let message = self.changed(&record, shown);
                 tracing::warn!("{message}; host key checking is off, so windlass uses no password and no SSH agent");
                 #[expect(clippy::let_underscore_must_use, reason = "one reason is enough")]
@@ -90,7 +90,7 @@ impl Check {
                 ));
                 Ok(())
             }
-            (Verdict::Unknown { .. }, HostKeys::AcceptNew) => self.accept(shown),
+            (HostKeyVerdict::Unknown { .. }, HostKeys::AcceptNew) => self.accept(shown),
             (verdict, _) => self.judge(verdict, shown),
         }
     }
@@ -143,13 +143,13 @@ impl Check {
         self.judge(verdict, shown)
     }
 
-    fn judge(&self, verdict: Verdict, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
+    fn judge(&self, verdict: HostKeyVerdict, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
         let key = shown.public_key();
         let (algorithm, fingerprint) = (key.algorithm(), key_fingerprint(&key));
         let (label, address) = (&self.label, &self.address);
         let (message, hint) = match verdict {
-            Verdict::Known => return Ok(()),
-            Verdict::Unknown { certificate } => {
+            HostKeyVerdict::Known => return Ok(()),
+            HostKeyVerdict::Unknown { certificate } => {
                 let why = certificate.map(|why| format!(" ({why})")).unwrap_or_default();
                 let file = self.record.as_ref().map_or("known_hosts".to_owned(), |file| file.display().to_string());
                 let hint = format!(
@@ -160,7 +160,7 @@ impl Check {
                 );
                 (format!("the host key of {label} ({address}) is not known{why}: {algorithm} {fingerprint}"), hint)
             }
-            Verdict::Changed(record) => {
+            HostKeyVerdict::Changed(record) => {
                 let place = format!("{}:{}", record.file.display(), record.line);
                 let message = self.changed(&record, shown);
                 let hint = format!(
@@ -169,7 +169,7 @@ impl Check {
                 );
                 (message, hint)
             }
-            Verdict::Revoked(record) => {
+            HostKeyVerdict::Revoked(record) => {
                 let place = format!("{}:{}", record.file.display(), record.line);
                 let message =
                     format!("the host key of {label} ({address}) is revoked: {algorithm} {fingerprint}, by {place}");
@@ -182,14 +182,14 @@ impl Check {
 
 /// Takes part in a connection from our side.
 pub(super) struct Client {
-    check: Check,
-    distrust: Distrust,
+    check: HostKeyCheck,
+    distrust: UntrustedKeyReason,
     lost: watch::Sender<Option<String>>,
 }
 
 impl Client {
     /// The receiver learns why the connection ended.
-    pub(super) fn new(check: Check, distrust: Distrust) -> (Client, watch::Receiver<Option<String>>) {
+    pub(super) fn new(check: HostKeyCheck, distrust: UntrustedKeyReason) -> (Client, watch::Receiver<Option<String>>) {
         let (lost, receiver) = watch::channel(None);
         (Client { check, distrust, lost }, receiver)
     }

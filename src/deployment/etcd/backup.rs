@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::ask;
-use crate::deployment::backups::{self, BackupError, Made, PARTIAL, Taken};
+use crate::deployment::backups::{self, BackupError, BackupResult, PARTIAL, SnapshotReport};
 use crate::deployment::{Control, Error, Outcome, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
@@ -12,13 +12,13 @@ use crate::value::{Value, Vars};
 ///
 /// # Errors
 /// No snapshot could be taken, it is damaged, or it cannot be written.
-pub async fn make(
+pub async fn take_backup(
     site: &Site,
     directory: &Path,
     keep: Option<usize>,
     control: &Control,
-) -> Result<Option<Made>, Error> {
-    let phase = site.read().await?;
+) -> Result<Option<BackupResult>, Error> {
+    let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
     backups::create(directory).map_err(backups::io_error(directory))?;
     let staging =
@@ -28,7 +28,7 @@ pub async fn make(
         (variable::ETCD_BACKUP_STAGING.into(), Value::from(staging.path().display().to_string())),
         (variable::ETCD_BACKUP_ID.into(), Value::from(id.trim_start_matches(PARTIAL))),
     ]);
-    let Some(reply) = ask::<Taken>(&phase, vars, None, control).await? else { return Ok(None) };
+    let Some(reply) = ask::<SnapshotReport>(&phase, vars, None, control).await? else { return Ok(None) };
     if reply.outcome == Outcome::Interrupted {
         return Ok(None);
     }
@@ -38,7 +38,7 @@ pub async fn make(
     };
     // On a thread that may wait.
     let (directory, name) = (directory.to_owned(), deployment.name);
-    let kept = tokio::task::spawn_blocking(move || backups::finish(&directory, staging, taken, name, keep));
+    let kept = tokio::task::spawn_blocking(move || backups::finish_backup(&directory, staging, taken, name, keep));
     let made = kept.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
     Ok(Some(made))
 }

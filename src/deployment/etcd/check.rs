@@ -15,7 +15,7 @@ pub struct Checks {
     pub layout: u32,
     /// The cluster's name.
     pub cluster: String,
-    pub checks: Vec<Check>,
+    pub checks: Vec<EtcdCheckReport>,
     /// Why no check could be made. Empty: they were.
     pub problem: String,
 }
@@ -29,7 +29,7 @@ impl Reported for Checks {
 /// One check. The module `etcd_gate` makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
+pub struct EtcdCheckReport {
     pub check: String,
     /// `ok`, `warning`, `refused`, `skipped` or `unknown`.
     pub state: String,
@@ -43,12 +43,12 @@ pub struct Check {
 ///
 /// # Errors
 /// The deployment cannot be read, or the playbook cannot be run.
-pub async fn read(
+pub async fn read_etcd_check(
     site: &Site,
     skip: &[String],
     control: &Control,
 ) -> Result<Option<(Deployment, Reply<Checks>)>, Error> {
-    let phase = site.read().await?;
+    let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
     let reply = ask(&phase, skipping(skip), None, control).await?;
     Ok(reply.map(|reply| (deployment, reply)))

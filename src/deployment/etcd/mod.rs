@@ -34,7 +34,7 @@ pub(super) async fn ask<T: Reported>(
     lock: Option<&Lock>,
     control: &Control,
 ) -> Result<Option<Reply<T>>, Error> {
-    let playbook = phase.site().playbook(T::PLAYBOOK);
+    let playbook = phase.site().playbook_path(T::PLAYBOOK);
     let hold = lock.map(|lock| lock.hold().clone());
     let job = phase.job(Run { playbook: Some(&playbook), vars, hold, ..Run::default() }, control).await?;
     let mut unreachable = BTreeMap::new();
@@ -57,5 +57,5 @@ pub(super) async fn ask<T: Reported>(
         .await?;
     let Some(recap) = recap else { return Ok(None) };
     let reported = recap.stats.run.get(T::VARIABLE).map(T::read).transpose().map_err(Error::Observation)?;
-    Ok(Some(Reply { reported, unreachable, failures, outcome: Outcome::of(&recap) }))
+    Ok(Some(Reply { reported, unreachable, failures, outcome: Outcome::of_recap(&recap) }))
 }

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use tokio::task::JoinHandle;
 
 use super::{OpenLockHost, within};
-use crate::remote::{self, Command, Hold, Remote, uptime};
+use crate::remote::{self, Command, DeploymentLease, Remote, uptime};
 
 /// How often the holder says that it is there.
 const BEAT: Duration = Duration::from_secs(5);
@@ -18,13 +18,13 @@ const ANSWER: Duration = Duration::from_secs(8);
 
 /// A lock that is held, until it is given back. Dropping it stops the beats: others may take it when the lease is out.
 pub struct Lock {
-    hold: Hold,
+    hold: DeploymentLease,
     held: Vec<(Arc<str>, Remote)>,
     beating: JoinHandle<()>,
 }
 
 /// A host, and root there if it answers.
-type Heard = (Arc<str>, Option<Remote>);
+type LockReply = (Arc<str>, Option<Remote>);
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -34,16 +34,21 @@ impl Drop for Lock {
 
 impl Lock {
     /// Begins to beat. `held`: where it was taken, as root; `majority`: on how many hosts it has to stay.
-    pub(super) fn begin(hold: Hold, held: Vec<(Arc<str>, Remote)>, majority: usize, opens: OpenLockHost) -> Lock {
+    pub(super) fn start_heartbeat(
+        hold: DeploymentLease,
+        held: Vec<(Arc<str>, Remote)>,
+        majority: usize,
+        opens: OpenLockHost,
+    ) -> Lock {
         let root = |name: &Arc<str>| held.iter().find(|(other, _)| other == name).map(|(_, remote)| remote.clone());
-        let hosts: Vec<Heard> = hold.hosts.iter().map(|name| (name.clone(), root(name))).collect();
-        let pulse = Pulse { hold: hold.clone(), majority, opens };
+        let hosts: Vec<LockReply> = hold.hosts.iter().map(|name| (name.clone(), root(name))).collect();
+        let pulse = Heartbeat { hold: hold.clone(), majority, opens };
         pulse.tell(&hosts);
         Lock { hold, held, beating: tokio::spawn(pulse.beat(hosts)) }
     }
 
     /// What the run's changes show.
-    pub fn hold(&self) -> &Hold {
+    pub fn hold(&self) -> &DeploymentLease {
         &self.hold
     }
 
@@ -92,20 +97,20 @@ impl Lock {
 }
 
 /// Says on all hosts, again and again, that the holder is there.
-struct Pulse {
-    hold: Hold,
+struct Heartbeat {
+    hold: DeploymentLease,
     majority: usize,
     opens: OpenLockHost,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// Says through whom sessions of other users are made known.
-    fn tell(&self, hosts: &[Heard]) {
+    fn tell(&self, hosts: &[LockReply]) {
         let roots = hosts.iter().filter_map(|(name, remote)| Some((name.clone(), remote.clone()?)));
-        self.hold.roots.set(roots.collect::<HashMap<_, _>>());
+        self.hold.roots.set_roots(roots.collect::<HashMap<_, _>>());
     }
 
-    async fn beat(self, mut hosts: Vec<Heard>) {
+    async fn beat(self, mut hosts: Vec<LockReply>) {
         loop {
             let asked = uptime();
             let beats = hosts.iter().map(|(name, remote)| self.heard(name, remote.clone()));

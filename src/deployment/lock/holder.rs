@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::remote::lock::Record;
-use crate::value::Surroundings;
+use crate::value::ProcessEnvironment;
 
 /// Whether a holder's process is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Process {
 }
 
 /// This run. The token is still to be found.
-pub fn this_run(around: &Surroundings, command: &str) -> Record {
+pub fn this_run(around: &ProcessEnvironment, command: &str) -> Record {
     let pid = std::process::id();
     let user = around.variables.get("USER").or_else(|| around.variables.get("LOGNAME")).cloned();
     let user = user.unwrap_or_else(|| if is_root() { "root".to_owned() } else { "somebody".to_owned() });

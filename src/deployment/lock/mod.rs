@@ -13,8 +13,8 @@ use std::time::Duration;
 use futures::future::{BoxFuture, join_all};
 
 use crate::connection::Connection;
-use crate::remote::lock::{Claimed, Record, Seen};
-use crate::remote::{self, Become, Hold, Lease, Remote, Roots, Sessions};
+use crate::remote::lock::{LockAttempt, LockState, Record};
+use crate::remote::{self, Become, DeploymentLease, Lease, Remote, RootSessions, Sessions};
 pub use held::Lock;
 use holder::Process;
 
@@ -36,7 +36,7 @@ pub struct LockHost {
 }
 
 impl LockHost {
-    pub(super) async fn remote(&self, hold: Option<&Hold>) -> Result<Remote, remote::Error> {
+    pub(super) async fn remote(&self, hold: Option<&DeploymentLease>) -> Result<Remote, remote::Error> {
         let badge = hold.map(|hold| hold.on(&self.name));
         let sessions = Sessions::sharing(self.connection.clone(), None, badge);
         Remote::open(&sessions, self.user.as_ref(), &indexmap::IndexMap::new()).await
@@ -50,7 +50,7 @@ pub type OpenLockHost = Arc<dyn Fn(Arc<str>) -> BoxFuture<'static, Result<LockHo
 ///
 /// # Errors
 /// It cannot be reached, or not in time.
-pub async fn open(opens: &OpenLockHost, name: &Arc<str>) -> Result<(LockHost, Remote), String> {
+pub async fn open_lock_host(opens: &OpenLockHost, name: &Arc<str>) -> Result<(LockHost, Remote), String> {
     let open = async {
         let door = opens(name.clone()).await?;
         let remote = door.remote(None).await.map_err(|error| format!("{name}: {error}"))?;
@@ -96,7 +96,7 @@ pub struct Holder {
 
 fn held(holder: &Holder) -> String {
     let Record { holder: who, pid, command, .. } = &holder.record;
-    let (age, silent) = (words(holder.age), words(holder.silent));
+    let (age, silent) = (duration_text(holder.age), duration_text(holder.silent));
     let unsure = match holder.unsure {
         true => "; it runs windlass 0.1.0, so the hosts cannot tell whether it has ended",
         false => "",
@@ -105,7 +105,7 @@ fn held(holder: &Holder) -> String {
 }
 
 /// `45 s`, `12 min`, `3 h`
-pub fn words(time: Duration) -> String {
+pub fn duration_text(time: Duration) -> String {
     match time.as_secs() {
         seconds if seconds < 120 => format!("{seconds} s"),
         seconds if seconds < 7200 => format!("{} min", seconds / 60),
@@ -124,7 +124,7 @@ fn believable(mut tokens: Vec<u64>) -> u64 {
 }
 
 /// What is known of a run that stands in a lock.
-struct Other {
+struct OtherRun {
     record: Record,
     /// What further hosts say of it: it has ended only if all of them say so.
     further: Vec<Record>,
@@ -134,14 +134,14 @@ struct Other {
 }
 
 /// What was claimed.
-struct Claims<'d> {
+struct ClaimedHosts<'d> {
     hosts: Vec<(&'d LockHost, &'d Remote)>,
     /// For how long others may still believe that they hold it.
     waits: Duration,
 }
 
 /// How a lock is to be taken.
-pub struct Asked<'a> {
+pub struct LockOptions<'a> {
     /// All hosts of the deployment that hold its lock, sorted.
     pub hosts: &'a [Arc<str>],
     /// The lock's directory on each.
@@ -155,7 +155,7 @@ pub struct Asked<'a> {
     pub tell: &'a (dyn Fn(&str) + Send + Sync),
 }
 
-impl Asked<'_> {
+impl LockOptions<'_> {
     fn majority(&self) -> usize {
         self.hosts.len() / 2 + 1
     }
@@ -165,7 +165,7 @@ impl Asked<'_> {
     /// # Errors
     /// Somebody holds it, or too few hosts answer.
     pub async fn acquire(mut self) -> Result<Lock, Error> {
-        let open = self.hosts.iter().map(|name| open(&self.opens, name));
+        let open = self.hosts.iter().map(|name| open_lock_host(&self.opens, name));
         let mut why = Vec::new();
         let mut doors = Vec::new();
         for opened in join_all(open).await {
@@ -189,7 +189,7 @@ impl Asked<'_> {
 
     /// Who holds the lock, without taking it: a run that may still be there. None also if too few hosts answer to know it.
     pub async fn holder(mut self) -> Option<Holder> {
-        let open = self.hosts.iter().map(|name| open(&self.opens, name));
+        let open = self.hosts.iter().map(|name| open_lock_host(&self.opens, name));
         let mut doors: Vec<_> = join_all(open).await.into_iter().flatten().collect();
         let others = self.look(&mut doors, &mut Vec::new()).await.ok()?;
         match self.judged(others) {
@@ -212,13 +212,13 @@ impl Asked<'_> {
         &mut self,
         doors: &mut Vec<(LockHost, Remote)>,
         why: &mut Vec<String>,
-    ) -> Result<Vec<Other>, Error> {
+    ) -> Result<Vec<OtherRun>, Error> {
         let begun = tokio::time::Instant::now();
         let mut said = false;
         loop {
             let others = self.look(doors, why).await?;
             // Elsewhere, one that has no shells any more may come back while its lease lasts.
-            let ends = |other: &Other| {
+            let ends = |other: &OtherRun| {
                 holder::process(&other.record) == Process::Elsewhere
                     && other.sessions == Some(0)
                     && other.silent < Lease::LENGTH + MARGIN
@@ -236,11 +236,15 @@ impl Asked<'_> {
     }
 
     /// Whom the hosts' locks name beside us.
-    async fn look(&mut self, doors: &mut Vec<(LockHost, Remote)>, why: &mut Vec<String>) -> Result<Vec<Other>, Error> {
+    async fn look(
+        &mut self,
+        doors: &mut Vec<(LockHost, Remote)>,
+        why: &mut Vec<String>,
+    ) -> Result<Vec<OtherRun>, Error> {
         let looks = join_all(doors.iter().map(|(_, remote)| within(remote.lock(self.directory)))).await;
         let tokens = looks.iter().flatten().map(|seen| seen.as_ref().map_or(0, |seen| seen.record.token));
         let most = believable(tokens.collect());
-        let mut others: Vec<Other> = Vec::new();
+        let mut others: Vec<OtherRun> = Vec::new();
         for ((door, remote), seen) in std::mem::take(doors).into_iter().zip(looks) {
             let seen = match seen {
                 Ok(seen) => seen,
@@ -249,7 +253,7 @@ impl Asked<'_> {
                     continue;
                 }
             };
-            if let Some(Seen { record, .. }) = seen.as_ref().filter(|seen| seen.record.token > most) {
+            if let Some(LockState { record, .. }) = seen.as_ref().filter(|seen| seen.record.token > most) {
                 let reason = format!(
                     "{}: {}/lock has the token {}, which no run can have written; remove the file while nothing runs",
                     door.name, self.directory, record.token
@@ -259,7 +263,7 @@ impl Asked<'_> {
                 continue;
             }
             doors.push((door, remote));
-            let Some(Seen { record, silent, sessions }) = seen else { continue };
+            let Some(LockState { record, silent, sessions }) = seen else { continue };
             self.run.token = self.run.token.max(record.token);
             if record.run.is_none() || record.run == self.run.run {
                 continue;
@@ -270,7 +274,7 @@ impl Asked<'_> {
                     other.silent = other.silent.min(silent);
                     other.sessions = other.sessions.zip(sessions).map(|(one, more)| one.saturating_add(more));
                 }
-                None => others.push(Other { record, further: Vec::new(), silent, sessions }),
+                None => others.push(OtherRun { record, further: Vec::new(), silent, sessions }),
             }
         }
         self.needs(doors.len(), why)?;
@@ -278,7 +282,7 @@ impl Asked<'_> {
     }
 
     /// Those whose lock may be taken over.
-    fn judged(&self, others: Vec<Other>) -> Result<Vec<Record>, Error> {
+    fn judged(&self, others: Vec<OtherRun>) -> Result<Vec<Record>, Error> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let mut over = Vec::new();
         for other in others {
@@ -306,14 +310,14 @@ impl Asked<'_> {
         doors: &'d [(LockHost, Remote)],
         over: &[Record],
         why: &mut Vec<String>,
-    ) -> Result<Option<Claims<'d>>, Error> {
+    ) -> Result<Option<ClaimedHosts<'d>>, Error> {
         self.run.token = self
             .run
             .token
             .checked_add(1)
             .filter(|token| *token < 1 << 62)
             .ok_or_else(|| Error::NoToken { file: format!("{}/lock", self.directory) })?;
-        let mut claims = Claims { hosts: Vec::new(), waits: Duration::ZERO };
+        let mut claims = ClaimedHosts { hosts: Vec::new(), waits: Duration::ZERO };
         for (door, remote) in doors {
             match within(self.claim_on(remote, over)).await {
                 Ok(Some(waits)) => {
@@ -340,26 +344,26 @@ impl Asked<'_> {
         let found = seen.and_then(|seen| over.iter().find(|other| other.run == seen.record.run));
         let ended = found.is_none_or(|other| holder::process(other) == Process::Ended);
         Ok(match remote.claim_lock(self.directory, &self.run, found).await? {
-            Claimed::Taken { .. } if ended => Some(Duration::ZERO),
-            Claimed::Taken { silent } => Some((Lease::LENGTH + MARGIN).saturating_sub(silent)),
-            Claimed::Held(_) | Claimed::Low(_) => None,
+            LockAttempt::Taken { .. } if ended => Some(Duration::ZERO),
+            LockAttempt::Taken { silent } => Some((Lease::LENGTH + MARGIN).saturating_sub(silent)),
+            LockAttempt::Held(_) | LockAttempt::Low(_) => None,
         })
     }
 
-    async fn undo(&self, claims: &Claims<'_>) {
+    async fn undo(&self, claims: &ClaimedHosts<'_>) {
         let undone = claims.hosts.iter().map(|(_, remote)| within(remote.release_lock(self.directory, &self.run)));
         join_all(undone).await;
     }
 
     /// Shows the lock on the hosts, which ends what those before have running there, begins to beat, and waits until those
     /// before can do nothing any more.
-    async fn enter(self, claims: Claims<'_>, over: &[Record], mut why: Vec<String>) -> Result<Lock, Error> {
-        let hold = Hold {
+    async fn enter(self, claims: ClaimedHosts<'_>, over: &[Record], mut why: Vec<String>) -> Result<Lock, Error> {
+        let hold = DeploymentLease {
             directory: self.directory.into(),
             record: Arc::new(self.run.clone()),
             hosts: Arc::new(self.hosts.iter().cloned().collect::<HashSet<_>>()),
             lease: Lease::unconfirmed(),
-            roots: Arc::new(Roots::default()),
+            roots: Arc::new(RootSessions::default()),
         };
         if let Some(other) = over.first() {
             (self.tell)(&format!("taking over the lock from {} ({})", other.holder, other.command));
@@ -376,7 +380,7 @@ impl Asked<'_> {
             self.undo(&claims).await;
             return Err(error);
         }
-        let lock = Lock::begin(hold, held, self.majority(), self.opens.clone());
+        let lock = Lock::start_heartbeat(hold, held, self.majority(), self.opens.clone());
         if !claims.waits.is_zero() {
             (self.tell)(&format!(
                 "waiting {} s until the previous lock holder can change nothing any more",
@@ -428,7 +432,7 @@ mod tests {
             Box::pin(async { Ok(LockHost { name, connection: Arc::new(host), user: None }) })
         });
         let run = holder::this_run(&Default::default(), "windlass apply");
-        Asked { hosts: &hosts, directory, run, breaks: false, opens, tell: &|_| () }.acquire().await
+        LockOptions { hosts: &hosts, directory, run, breaks: false, opens, tell: &|_| () }.acquire().await
     }
 
     #[tokio::test]
@@ -456,7 +460,7 @@ mod tests {
     #[test]
     fn a_holder_has_ended_only_if_all_hosts_say_so() {
         let opens: OpenLockHost = Arc::new(|_| Box::pin(async { Err("no host is asked".to_owned()) }));
-        let asked = Asked {
+        let asked = LockOptions {
             hosts: &[],
             directory: "",
             run: holder::this_run(&Default::default(), "windlass apply"),
@@ -470,7 +474,7 @@ mod tests {
         assert_eq!((holder::process(&here), holder::process(&ended)), (Process::Here, Process::Ended));
         let judged = |record: &Record, further: &[Record]| {
             let (record, further) = (record.clone(), further.to_vec());
-            asked.judged(vec![Other { record, further, silent: Duration::ZERO, sessions: Some(1) }])
+            asked.judged(vec![OtherRun { record, further, silent: Duration::ZERO, sessions: Some(1) }])
         };
         assert!(judged(&ended, std::slice::from_ref(&ended)).is_ok());
         assert!(judged(&ended, std::slice::from_ref(&here)).is_err());

@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 /// A number at the left of a text, and what follows it.
-pub(super) fn read(text: &str, negative: bool) -> Option<(Value, &str)> {
+pub(super) fn read_number(text: &str, negative: bool) -> Option<(Value, &str)> {
     // All that could belong to it is taken, so that `1abc` and `1.2.3` are no numbers.
     let mut end = 0;
     for (at, c) in text.char_indices() {
@@ -89,10 +89,10 @@ fn without_underscores(text: &str, digit: impl Fn(char) -> bool) -> Option<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::read_number;
 
     fn shown(text: &str) -> Option<String> {
-        read(text, false).map(|(value, rest)| format!("{}|{rest}", serde_json::to_string(&value).unwrap()))
+        read_number(text, false).map(|(value, rest)| format!("{}|{rest}", serde_json::to_string(&value).unwrap()))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Python's strings: both quotes, single or triple, prefixes `r`, `b`, `u`, escapes, neighbours joined.
 
 /// One or several neighbouring strings at the left of a text, and what follows them.
-pub(super) fn read(text: &str) -> Option<(String, &str)> {
+pub(super) fn read_string(text: &str) -> Option<(String, &str)> {
     let (mut whole, bytes, mut rest) = one(text)?;
     while let Some((more, more_bytes, after)) = one(rest.trim_start_matches([' ', '\t'])) {
         if more_bytes != bytes {
@@ -108,10 +108,10 @@ fn code(rest: &mut &str, digits: usize) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::read_string;
 
     fn value(text: &str) -> Option<String> {
-        read(text).map(|(value, _)| value)
+        read_string(text).map(|(value, _)| value)
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn triple_quotes_and_neighbours() {
         assert_eq!(value("'''it's'''").unwrap(), "it's");
-        assert_eq!(read("'a' 'b' c").unwrap(), ("ab".into(), " c"));
+        assert_eq!(read_string("'a' 'b' c").unwrap(), ("ab".into(), " c"));
         assert_eq!(value("''").unwrap(), "");
         assert_eq!(value("'a' b'c'"), None);
     }

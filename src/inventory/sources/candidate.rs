@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::value::origin::{Complaint, Source};
+use crate::value::origin::{Diagnostic, Source};
 use crate::value::vault::{self, Keyring};
 
 /// A file that was read, or a comma list.
@@ -23,14 +23,14 @@ struct Content {
 }
 
 impl Candidate {
-    pub(super) fn list(text: &str) -> Candidate {
+    pub(super) fn list_candidate(text: &str) -> Candidate {
         Candidate { path: text.into(), content: None }
     }
 
     /// Reads a file; a vault is decrypted.
-    pub(super) fn open(path: &Path, keyring: &Keyring) -> Result<Candidate, Complaint> {
+    pub(super) fn open_candidate(path: &Path, keyring: &Keyring) -> Result<Candidate, Diagnostic> {
         let unreadable = |why: &dyn std::fmt::Display| {
-            Complaint::new(format!("cannot read inventory {}: {why}", path.display()), None)
+            Diagnostic::new(format!("cannot read inventory {}: {why}", path.display()), None)
         };
         let bytes = crate::value::read::bytes(path).map_err(|error| unreadable(&error))?;
         let mode = std::fs::metadata(path).map_err(|error| unreadable(&error))?.permissions().mode();
@@ -56,9 +56,9 @@ impl Candidate {
     }
 
     /// The text, if it is UTF-8.
-    pub(super) fn text(&self) -> Result<&str, Complaint> {
+    pub(super) fn content_text(&self) -> Result<&str, Diagnostic> {
         std::str::from_utf8(self.bytes())
-            .map_err(|_| Complaint::new(format!("inventory {} is not UTF-8 text", self.path.display()), None))
+            .map_err(|_| Diagnostic::new(format!("inventory {} is not UTF-8 text", self.path.display()), None))
     }
 
     /// The file for messages: without its text when that is secret.

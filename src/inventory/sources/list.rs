@@ -2,13 +2,13 @@
 
 use super::{Candidate, HostNames};
 use crate::inventory::{Inventory, address, graph};
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
-pub(super) fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts_host_list(candidate: &Candidate) -> bool {
     candidate.is_list()
 }
 
-pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read_host_list(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Diagnostic>> {
     let list = candidate.path.to_string_lossy();
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
         let plain = address::split_port(entry).filter(|(host, _)| !host.contains('['));

@@ -15,28 +15,43 @@ use self::candidate::Candidate;
 use super::Inventory;
 use crate::value::Value;
 use crate::value::nearest::nearest;
-use crate::value::origin::{Complaint, Origin};
+use crate::value::origin::{Diagnostic, Origin};
 
 /// All kinds, in the order in which they are asked.
 ///
 /// To add one: write `sources/<name>.rs` with `accepts`, `read` and tests, add its `mod` line above and its entry
 /// here, before those kinds that would accept its files too (`ini` accepts everything).
 pub static SOURCES: &[SourceKind] = &[
-    SourceKind { name: "list", summary: "host names with commas, `a,b,`", accepts: list::accepts, read: list::read },
+    SourceKind {
+        name: "list",
+        summary: "host names with commas, `a,b,`",
+        accepts: list::accepts_host_list,
+        read: list::read_host_list,
+    },
     SourceKind {
         name: "script",
         summary: "an executable that prints JSON for `--list`",
-        accepts: script::accepts,
-        read: script::read,
+        accepts: script::accepts_script,
+        read: script::read_script,
     },
     SourceKind {
         name: "resource",
         summary: "a custom resource of windlass.dev: a KarmadaDeployment with its hosts and members",
-        accepts: resource::accepts,
-        read: resource::read,
+        accepts: resource::accepts_resource,
+        read: resource::read_deployment,
     },
-    SourceKind { name: "yaml", summary: "YAML or JSON: groups with hosts", accepts: yaml::accepts, read: yaml::read },
-    SourceKind { name: "ini", summary: "sections with a host per line", accepts: ini::accepts, read: ini::read },
+    SourceKind {
+        name: "yaml",
+        summary: "YAML or JSON: groups with hosts",
+        accepts: yaml::accepts_yaml,
+        read: yaml::read_yaml_inventory,
+    },
+    SourceKind {
+        name: "ini",
+        summary: "sections with a host per line",
+        accepts: ini::accepts_ini,
+        read: ini::read_ini,
+    },
 ];
 
 /// A kind of source.
@@ -46,13 +61,13 @@ pub struct SourceKind {
     /// One line, no full stop.
     pub summary: &'static str,
     accepts: fn(&Candidate) -> bool,
-    read: fn(&Candidate, &mut Inventory) -> Result<(), Vec<Complaint>>,
+    read: fn(&Candidate, &mut Inventory) -> Result<(), Vec<Diagnostic>>,
 }
 
 /// Reads a source into the inventory; gives its absolute path, or a comma list or `kube:...` back as it is.
-pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, Vec<Complaint>> {
+pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<PathBuf, Vec<Diagnostic>> {
     if source.contains(',') && !Path::new(source).exists() {
-        read_one(inventory, &Candidate::list(source))?;
+        read_one(inventory, &Candidate::list_candidate(source))?;
         return Ok(source.into());
     }
     if let Some(asked) = source.strip_prefix(resource::LIVE) {
@@ -61,7 +76,7 @@ pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, V
     }
     let path = absolute(Path::new(source));
     if !path.exists() {
-        return Err(Complaint::new(format!("no such inventory: {source:?}"), None)
+        return Err(Diagnostic::new(format!("no such inventory: {source:?}"), None)
             .hint(format!("to list hosts instead of a file, add a comma: \"{source},\""))
             .into());
     }
@@ -69,10 +84,10 @@ pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, V
     Ok(path)
 }
 
-fn read_path(inventory: &mut Inventory, path: &Path) -> Result<(), Vec<Complaint>> {
-    let unreadable = |error| Complaint::new(format!("cannot read inventory {}: {error}", path.display()), None);
+fn read_path(inventory: &mut Inventory, path: &Path) -> Result<(), Vec<Diagnostic>> {
+    let unreadable = |error| Diagnostic::new(format!("cannot read inventory {}: {error}", path.display()), None);
     if !path.is_dir() {
-        return read_one(inventory, &Candidate::open(path, &inventory.keyring)?);
+        return read_one(inventory, &Candidate::open_candidate(path, &inventory.keyring)?);
     }
     let mut names = Vec::new();
     for entry in std::fs::read_dir(path).map_err(unreadable)? {
@@ -85,7 +100,7 @@ fn read_path(inventory: &mut Inventory, path: &Path) -> Result<(), Vec<Complaint
     Ok(())
 }
 
-fn read_one(inventory: &mut Inventory, candidate: &Candidate) -> Result<(), Vec<Complaint>> {
+fn read_one(inventory: &mut Inventory, candidate: &Candidate) -> Result<(), Vec<Diagnostic>> {
     let kind = SOURCES.iter().find(|kind| (kind.accepts)(candidate)).expect("ini accepts everything");
     (kind.read)(candidate, inventory)
 }
@@ -116,9 +131,9 @@ fn absolute(path: &Path) -> PathBuf {
 
 impl Inventory {
     /// Makes a group as a source names it.
-    fn source_group(&mut self, name: &str, origin: Option<&Origin>) -> Result<(), Complaint> {
+    fn source_group(&mut self, name: &str, origin: Option<&Origin>) -> Result<(), Diagnostic> {
         if name.is_empty() {
-            return Err(Complaint::new("a group must have a name", origin));
+            return Err(Diagnostic::new("a group must have a name", origin));
         }
         if !self.groups.contains_key(name) && !is_variable_name(name) {
             let why = "cannot be used in templates as groups.NAME";
@@ -135,10 +150,10 @@ impl Inventory {
         named: &HostNames,
         vars: &[(Arc<str>, Value)],
         (path, origin): (&Path, Option<&Origin>),
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), Diagnostic> {
         for name in &named.names {
             if name.is_empty() {
-                return Err(Complaint::new("a host must have a name", origin));
+                return Err(Diagnostic::new("a host must have a name", origin));
             }
             self.put_host(group, name, named.port, Some(path));
             let host = self.hosts.get_mut(name.as_str()).expect("it was put there just now");
@@ -155,13 +170,13 @@ impl Inventory {
         name: &Arc<str>,
         value: Value,
         origin: Option<&Origin>,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), Diagnostic> {
         self.check_variable_name(name, origin);
         let group = &mut self.groups[group];
         if &**name == "ansible_group_priority" {
             let number = value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
             let message = || format!("ansible_group_priority must be a whole number, this is {value:?}");
-            group.priority = number.ok_or_else(|| Complaint::new(message(), origin))?;
+            group.priority = number.ok_or_else(|| Diagnostic::new(message(), origin))?;
         } else {
             group.vars.insert(name.clone(), value);
         }
@@ -196,16 +211,16 @@ struct HostNames {
 }
 
 /// Reads `web[01:20].lan:2222`. What is no host name or address is taken as it is, colons and all.
-fn host_names(entry: &str, origin: &Origin) -> Result<HostNames, Complaint> {
+fn host_names(entry: &str, origin: &Origin) -> Result<HostNames, Diagnostic> {
     let (host, port) = super::address::split_port(entry).unwrap_or((entry, None));
-    let names = super::range::expand(host).map_err(|message| {
-        Complaint::new(message, Some(origin)).hint("write a range as web[01:20], web[a:f] or web[1:10:2]")
+    let names = super::range::expand_range(host).map_err(|message| {
+        Diagnostic::new(message, Some(origin)).hint("write a range as web[01:20], web[a:f] or web[1:10:2]")
     })?;
     Ok(HostNames { names, port })
 }
 
 /// Replaces the hint by `did you mean "x"?`, if something is near.
-fn did_you_mean<'a>(complaint: Complaint, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Complaint {
+fn did_you_mean<'a>(complaint: Diagnostic, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     match nearest(word, candidates) {
         Some(near) => complaint.hint(format!("did you mean {near:?}?")),
         None => complaint,

@@ -9,17 +9,17 @@ use serde_json::{Map, Value as Json};
 
 use super::{Candidate, HostNames};
 use crate::inventory::Inventory;
-use crate::value::origin::{Complaint, Origin, Source};
+use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::vault::Keyring;
 use crate::value::{Template, Value};
 
 /// It can be executed, and is a program by its first bytes: an INI file that happens to have the bit is none.
-pub(super) fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts_script(candidate: &Candidate) -> bool {
     let bytes = candidate.bytes();
     candidate.is_executable() && (bytes.starts_with(b"#!") || bytes.starts_with(b"\x7fELF"))
 }
 
-pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read_script(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Diagnostic>> {
     inventory.printed = true;
     let mut script = Script { candidate, hosts: IndexSet::new() };
     let Json::Object(answer) = script.ask(&["--list"])? else {
@@ -59,12 +59,12 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    fn complaint(&self, what: &str) -> Complaint {
-        Complaint::new(format!("inventory script {} {what}", self.candidate.path.display()), None)
+    fn complaint(&self, what: &str) -> Diagnostic {
+        Diagnostic::new(format!("inventory script {} {what}", self.candidate.path.display()), None)
     }
 
     /// Runs the script. No output is an empty object, as a script may answer `--host`.
-    fn ask(&self, arguments: &[&str]) -> Result<Json, Complaint> {
+    fn ask(&self, arguments: &[&str]) -> Result<Json, Diagnostic> {
         let asked = arguments.join(" ");
         let output = Command::new(&self.candidate.path)
             .args(arguments)
@@ -72,7 +72,7 @@ impl Script<'_> {
             .map_err(|error| self.complaint(&format!("could not be started: {error}")))?;
         let errors = String::from_utf8_lossy(&output.stderr);
         let last = errors.lines().rfind(|line| !line.trim().is_empty());
-        let with_errors = |complaint: Complaint| match last {
+        let with_errors = |complaint: Diagnostic| match last {
             Some(line) => complaint.hint(format!("its output: {}", line.trim())),
             None => complaint,
         };
@@ -87,7 +87,7 @@ impl Script<'_> {
     }
 
     /// A group: an object with `hosts`, `children` and `vars`, or a bare list of hosts.
-    fn group(&mut self, inventory: &mut Inventory, name: &str, group: &Json) -> Result<(), Complaint> {
+    fn group(&mut self, inventory: &mut Inventory, name: &str, group: &Json) -> Result<(), Diagnostic> {
         inventory.source_group(name, None)?;
         let Json::Object(entries) = group else {
             return self.add_hosts(inventory, name, group);
@@ -110,21 +110,21 @@ impl Script<'_> {
         Ok(())
     }
 
-    fn add_hosts(&mut self, inventory: &mut Inventory, group: &str, hosts: &Json) -> Result<(), Complaint> {
+    fn add_hosts(&mut self, inventory: &mut Inventory, group: &str, hosts: &Json) -> Result<(), Diagnostic> {
         let names: Vec<String> = self.names(Some(hosts), group, "hosts")?.into_iter().map(String::from).collect();
         self.hosts.extend(names.iter().cloned());
         let named = HostNames { names, port: None };
         inventory.source_hosts(group, &named, &[], (&self.candidate.path, None))
     }
 
-    fn set_vars(&self, inventory: &mut Inventory, group: &str, vars: &Json) -> Result<(), Complaint> {
+    fn set_vars(&self, inventory: &mut Inventory, group: &str, vars: &Json) -> Result<(), Diagnostic> {
         for (name, value) in self.vars(vars, group, &inventory.keyring)? {
             inventory.source_group_var(group, &name, value, None)?;
         }
         Ok(())
     }
 
-    fn names<'a>(&self, list: Option<&'a Json>, group: &str, what: &str) -> Result<Vec<&'a str>, Complaint> {
+    fn names<'a>(&self, list: Option<&'a Json>, group: &str, what: &str) -> Result<Vec<&'a str>, Diagnostic> {
         let wrong = || self.complaint(&format!("printed {what} of group {group:?} that are not a list of names"));
         match list {
             None => Ok(Vec::new()),
@@ -133,7 +133,7 @@ impl Script<'_> {
         }
     }
 
-    fn vars(&self, vars: &Json, of: &str, keyring: &Keyring) -> Result<Vec<(Arc<str>, Value)>, Complaint> {
+    fn vars(&self, vars: &Json, of: &str, keyring: &Keyring) -> Result<Vec<(Arc<str>, Value)>, Diagnostic> {
         let Json::Object(vars) = vars else {
             return Err(self.complaint(&format!("printed variables of {of:?} that are not an object")));
         };
@@ -143,9 +143,9 @@ impl Script<'_> {
     }
 
     /// A value; `{"__ansible_vault": TEXT}` is decrypted, `{"__ansible_unsafe": TEXT}` is never a template.
-    fn value(&self, json: &Json, origin: &Origin, keyring: &Keyring) -> Result<Value, Complaint> {
+    fn value(&self, json: &Json, origin: &Origin, keyring: &Keyring) -> Result<Value, Diagnostic> {
         Ok(match json {
-            Json::String(text) => Template::value(text, Some(origin)),
+            Json::String(text) => Template::template_value(text, Some(origin)),
             Json::Array(items) => {
                 let items: Result<Vec<Value>, _> = items.iter().map(|item| self.value(item, origin, keyring)).collect();
                 Value::from(items?)
@@ -156,7 +156,7 @@ impl Script<'_> {
                     let plain = keyring
                         .decrypt(text)
                         .map_err(|error| self.complaint(&format!("printed an encrypted value: {error}")))?;
-                    Template::value(&String::from_utf8_lossy(&plain), Some(origin))
+                    Template::template_value(&String::from_utf8_lossy(&plain), Some(origin))
                 }
                 _ => {
                     let mut pairs = Vec::new();

@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::inventory::Inventory;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::vault::{self, Keyring};
 use crate::value::{Secret, Template, Value};
 
-fn load_with(files: &[(&str, &str)], source: &str, keyring: &Keyring) -> Result<Inventory, Complaint> {
+fn load_with(files: &[(&str, &str)], source: &str, keyring: &Keyring) -> Result<Inventory, Diagnostic> {
     let directory = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = directory.path().join(path);

@@ -6,16 +6,16 @@ use super::{Candidate, host_names};
 use crate::inventory::Inventory;
 use crate::value::Value;
 use crate::value::nearest::nearest;
-use crate::value::origin::{Complaint, Source};
+use crate::value::origin::{Diagnostic, Source};
 use crate::value::yaml::{self, Node, NodeKind};
 
 const SECTIONS: [&str; 3] = ["hosts", "children", "vars"];
 
 /// By the extension; a file without one is YAML if it says so or reads as a mapping.
-pub(super) fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts_yaml(candidate: &Candidate) -> bool {
     match candidate.path.extension().map(|extension| extension.to_string_lossy()) {
         Some(extension) => matches!(&*extension, "yml" | "yaml" | "json"),
-        None => candidate.text().is_ok_and(|text| {
+        None => candidate.content_text().is_ok_and(|text| {
             let source = Arc::new(Source::new(candidate.path.clone(), text));
             let mapping = |nodes: Vec<Node>| matches!(nodes.first().map(|n| &n.kind), Some(NodeKind::Map(_)));
             text.starts_with("---") || yaml::parse_with(&source, &mut Vec::new()).is_ok_and(mapping)
@@ -23,17 +23,17 @@ pub(super) fn accepts(candidate: &Candidate) -> bool {
     }
 }
 
-pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
-    let Some(root) = yaml::load(&candidate.path, &inventory.keyring, &inventory.duplicates)? else {
+pub(super) fn read_yaml_inventory(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Diagnostic>> {
+    let Some(root) = yaml::load_yaml(&candidate.path, &inventory.keyring, &inventory.duplicates)? else {
         return Ok(());
     };
     let NodeKind::Map(groups) = &root.kind else {
         let message = format!("an inventory must be a mapping of groups, this is {}", root.what());
-        return Err(Complaint::new(message, Some(&root.origin)).into());
+        return Err(Diagnostic::new(message, Some(&root.origin)).into());
     };
     if let Some(plugin) = root.get("plugin") {
         let message = format!("inventory plugins are not supported, and this file asks for {}", plugin.what());
-        return Err(Complaint::new(message, Some(&plugin.origin))
+        return Err(Diagnostic::new(message, Some(&plugin.origin))
             .hint("use an executable script that supports --list instead")
             .into());
     }
@@ -49,10 +49,10 @@ fn read_group<'a>(
     inventory: &mut Inventory,
     name: &'a Node,
     group: Option<&Node>,
-) -> Result<&'a str, Complaint> {
+) -> Result<&'a str, Diagnostic> {
     let Some(group_name) = name.as_str() else {
         let message = format!("the name of a group must be a string, this is {}", name.what());
-        return Err(Complaint::new(message, Some(&name.origin)).hint("put it in quotes"));
+        return Err(Diagnostic::new(message, Some(&name.origin)).hint("put it in quotes"));
     };
     let entries = match group.map(|group| (&group.kind, group)) {
         Some((NodeKind::Map(entries), _)) => entries.as_slice(),
@@ -81,11 +81,11 @@ fn strange_key(key: &Node, group: &str) -> String {
     format!("skipped {} in group {group:?}: expected hosts, children or vars{hint}", key.what())
 }
 
-fn read_hosts(candidate: &Candidate, inventory: &mut Inventory, group: &str, hosts: &Node) -> Result<(), Complaint> {
+fn read_hosts(candidate: &Candidate, inventory: &mut Inventory, group: &str, hosts: &Node) -> Result<(), Diagnostic> {
     for (entry, vars) in entries("hosts", group, hosts)? {
         let Some(name) = entry.as_str() else {
             let message = format!("the name of a host must be a string, this is {}", entry.what());
-            return Err(Complaint::new(message, Some(&entry.origin)).hint("put it in quotes"));
+            return Err(Diagnostic::new(message, Some(&entry.origin)).hint("put it in quotes"));
         };
         let named = host_names(name, &entry.origin)?;
         let vars: Vec<(Arc<str>, Value)> = match vars {
@@ -102,17 +102,17 @@ fn read_children(
     inventory: &mut Inventory,
     group: &str,
     children: &Node,
-) -> Result<(), Complaint> {
+) -> Result<(), Diagnostic> {
     for (name, child) in entries("children", group, children)? {
         let child = read_group(candidate, inventory, name, child)?;
         if inventory.groups.contains_key(child) {
-            inventory.add_child(group, child).map_err(|message| Complaint::new(message, Some(&name.origin)))?;
+            inventory.add_child(group, child).map_err(|message| Diagnostic::new(message, Some(&name.origin)))?;
         }
     }
     Ok(())
 }
 
-fn read_vars(inventory: &mut Inventory, group: &str, vars: &Node) -> Result<(), Complaint> {
+fn read_vars(inventory: &mut Inventory, group: &str, vars: &Node) -> Result<(), Diagnostic> {
     let origins: Vec<_> = entries("vars", group, vars)?.into_iter().map(|(name, _)| &name.origin).collect();
     for ((name, value), origin) in vars.to_vars(&inventory.keyring)?.into_iter().zip(origins) {
         inventory.source_group_var(group, &name, value, Some(origin))?;
@@ -121,7 +121,7 @@ fn read_vars(inventory: &mut Inventory, group: &str, vars: &Node) -> Result<(), 
 }
 
 /// The entries of a section, with their values if they have one. A lone string is one entry without value.
-fn entries<'a>(section: &str, group: &str, node: &'a Node) -> Result<Vec<(&'a Node, Option<&'a Node>)>, Complaint> {
+fn entries<'a>(section: &str, group: &str, node: &'a Node) -> Result<Vec<(&'a Node, Option<&'a Node>)>, Diagnostic> {
     let valued = |value: &'a Node| (!matches!(value.kind, NodeKind::Null)).then_some(value);
     match &node.kind {
         NodeKind::Map(pairs) => Ok(pairs.iter().map(|(key, value)| (key, valued(value))).collect()),
@@ -129,7 +129,7 @@ fn entries<'a>(section: &str, group: &str, node: &'a Node) -> Result<Vec<(&'a No
         NodeKind::Str(_) => Ok(vec![(node, None)]),
         _ => {
             let message = format!("{section} of group {group:?} must be a mapping, this is {}", node.what());
-            Err(Complaint::new(message, Some(&node.origin)).hint("write each entry as \"NAME:\""))
+            Err(Diagnostic::new(message, Some(&node.origin)).hint("write each entry as \"NAME:\""))
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Commands that a module does better.
 
 use crate::lint::project::Task;
-use crate::lint::{Found, Level, Project, Rule};
+use crate::lint::{Findings, Level, Project, Rule};
 use crate::modules;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 pub(super) const RULE: Rule = Rule {
     id: "command-not-module",
@@ -52,7 +52,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("yum", &["install", "remove", "update", "upgrade"], "dnf"),
 ];
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks().iter().filter(|task| matches!(task.module(), "command" | "shell")) {
         let Some((origin, line)) = command(task) else { continue };
         // A script of several commands is what shell is for.
@@ -66,23 +66,23 @@ fn check(project: &Project, found: &mut Found) {
         let known = COMMANDS.iter().find(|(name, verbs, _)| {
             *name == program && (verbs.is_empty() || rest.iter().any(|word| verbs.contains(word)))
         });
-        let module = known.map(|(_, _, module)| *module).filter(|module| modules::find(module).is_some());
+        let module = known.map(|(_, _, module)| *module).filter(|module| modules::find_module(module).is_some());
         if let Some(module) = module {
-            let complaint = Complaint::new(format!("{program} has a module: {module}"), Some(&origin));
-            found.add(complaint.hint(format!("windlass doc {module}")));
+            let complaint = Diagnostic::new(format!("{program} has a module: {module}"), Some(&origin));
+            found.add_finding(complaint.hint(format!("windlass doc {module}")));
         }
     }
 }
 
 /// The command line of a task, and where it stands.
 fn command(task: &Task<'_>) -> Option<(crate::value::Origin, String)> {
-    if let Some(text) = task.text() {
+    if let Some(text) = task.module_text() {
         return Some((text.origin.clone(), text.as_str()?.trim().to_owned()));
     }
     if let Some((_, value)) = task.argument("cmd") {
         return Some((value.origin.clone(), value.as_str()?.trim().to_owned()));
     }
     let (_, words) = task.argument("argv")?;
-    let line: Vec<&str> = crate::lint::project::items(words).iter().filter_map(|word| word.as_str()).collect();
+    let line: Vec<&str> = crate::lint::project::node_items(words).iter().filter_map(|word| word.as_str()).collect();
     Some((words.origin.clone(), line.join(" ")))
 }

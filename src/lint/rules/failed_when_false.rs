@@ -1,8 +1,8 @@
 //! `failed_when: false` without a reason: every failure passes, and so does an answer that says nothing.
 
-use crate::lint::{Found, Level, Project, Rule};
+use crate::lint::{Findings, Level, Project, Rule};
 use crate::value::Origin;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::truth;
 use crate::value::yaml::{Node, NodeKind};
 
@@ -16,12 +16,12 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks() {
         let Some(condition) = task.map.get("failed_when") else { continue };
         if is_false(condition) && !has_reason(&condition.origin) {
-            let complaint = Complaint::new("this task never reports a failure", Some(&condition.origin));
-            found.add(complaint.hint(
+            let complaint = Diagnostic::new("this task never reports a failure", Some(&condition.origin));
+            found.add_finding(complaint.hint(
                 "list the exit codes that you expect, as in failed_when: checked.rc not in [0, 1], or give the reason \
                  in a comment directly above: # failed_when: REASON",
             ));
@@ -41,7 +41,7 @@ fn is_false(condition: &Node) -> bool {
 
 /// Whether the comment directly above the line of the value gives a reason.
 fn has_reason(value: &Origin) -> bool {
-    let lines = (1..value.line).rev().map(|line| value.source.line(line).trim_start());
+    let lines = (1..value.line).rev().map(|line| value.source.source_line(line).trim_start());
     let mut comment = lines.take_while(|line| line.starts_with('#'));
     comment.any(|line| line.strip_prefix(REASON).is_some_and(|reason| !reason.trim().is_empty()))
 }

@@ -1,8 +1,8 @@
 //! Files that are made with whatever permissions happen to come out.
 
 use crate::lint::project::Task;
-use crate::lint::{Found, Level, Project, Rule};
-use crate::value::origin::Complaint;
+use crate::lint::{Findings, Level, Project, Rule};
+use crate::value::origin::Diagnostic;
 
 pub(super) const RULE: Rule = Rule {
     id: "file-mode-missing",
@@ -12,11 +12,13 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks().iter().filter(|task| makes_a_file(task)) {
         let origin = task.action.map_or(task.origin(), |(key, _)| &key.origin);
-        let complaint = Complaint::new(format!("{} creates files without a mode", task.module()), Some(origin));
-        found.add(complaint.hint("add mode: \"0644\", \"0600\" for a secret, \"0755\" for a program or directory"));
+        let complaint = Diagnostic::new(format!("{} creates files without a mode", task.module()), Some(origin));
+        found.add_finding(
+            complaint.hint("add mode: \"0644\", \"0600\" for a secret, \"0755\" for a program or directory"),
+        );
     }
 }
 
@@ -33,5 +35,5 @@ fn makes_a_file(task: &Task<'_>) -> bool {
         }
         _ => false,
     };
-    makes && task.text().is_none() && task.map.get("args").is_none() && task.argument("mode").is_none()
+    makes && task.module_text().is_none() && task.map.get("args").is_none() && task.argument("mode").is_none()
 }

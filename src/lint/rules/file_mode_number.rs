@@ -1,8 +1,8 @@
 //! Modes written as numbers.
 
-use crate::lint::{Found, Level, Project, Rule};
-use crate::value::doc::Kind;
-use crate::value::origin::Complaint;
+use crate::lint::{Findings, Level, Project, Rule};
+use crate::value::doc::ArgumentKind;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::NodeKind;
 
 pub(super) const RULE: Rule = Rule {
@@ -12,12 +12,12 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks() {
         let Some(doc) = task.doc else { continue };
         for (key, value) in task.arguments() {
             let is_mode =
-                key.as_str().and_then(|name| doc.argument(name)).is_some_and(|found| found.kind == Kind::Mode);
+                key.as_str().and_then(|name| doc.argument(name)).is_some_and(|found| found.kind == ArgumentKind::Mode);
             if !is_mode || !matches!(value.kind, NodeKind::Int(_)) {
                 continue;
             }
@@ -26,8 +26,8 @@ fn check(project: &Project, found: &mut Found) {
             let written = written.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned();
             // The load itself warns of those without the zero: they mean something else.
             if written.starts_with('0') {
-                let complaint = Complaint::new(format!("the mode {written} is a number"), Some(&value.origin));
-                found.add(complaint.hint(format!("write \"{written:0>4}\" in quotes")));
+                let complaint = Diagnostic::new(format!("the mode {written} is a number"), Some(&value.origin));
+                found.add_finding(complaint.hint(format!("write \"{written:0>4}\" in quotes")));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Modes that let everyone write.
 
-use crate::lint::{Found, Level, Project, Rule};
-use crate::value::doc::Kind;
-use crate::value::origin::Complaint;
+use crate::lint::{Findings, Level, Project, Rule};
+use crate::value::doc::ArgumentKind;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
 pub(super) const RULE: Rule = Rule {
@@ -12,15 +12,15 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks() {
         let Some(doc) = task.doc else { continue };
         for (key, value) in task.arguments() {
             let is_mode =
-                key.as_str().and_then(|name| doc.argument(name)).is_some_and(|found| found.kind == Kind::Mode);
+                key.as_str().and_then(|name| doc.argument(name)).is_some_and(|found| found.kind == ArgumentKind::Mode);
             if is_mode && is_open(value) {
-                let complaint = Complaint::new("every user of the host can write there", Some(&value.origin));
-                found.add(complaint.hint("give write permission only to the owner, or to a group"));
+                let complaint = Diagnostic::new("every user of the host can write there", Some(&value.origin));
+                found.add_finding(complaint.hint("give write permission only to the owner, or to a group"));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Handlers that nobody notifies.
 
-use super::notify_unknown::{Notifications, names};
-use crate::lint::{Found, Level, Project, Rule};
-use crate::value::origin::Complaint;
+use super::notify_unknown::{Notifications, handler_names};
+use crate::lint::{Findings, Level, Project, Rule};
+use crate::value::origin::Diagnostic;
 
 pub(super) const RULE: Rule = Rule {
     id: "handler-unused",
@@ -11,14 +11,14 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
-    let notifications = Notifications::of(project);
+fn check(project: &Project, found: &mut Findings) {
+    let notifications = Notifications::of_project(project);
     for handler in project.tasks().iter().filter(|task| task.is_handler && task.doc.is_some()) {
-        let names = names(handler);
+        let names = handler_names(handler);
         let is_notified = names.iter().any(|name| notifications.may_reach(name));
         if let (Some(first), false) = (names.first(), is_notified) {
-            let complaint = Complaint::new(format!("nothing notifies the handler {first:?}"), Some(handler.origin()));
-            found.add(complaint.hint("add \"notify\" to the tasks it is for, or remove it"));
+            let complaint = Diagnostic::new(format!("nothing notifies the handler {first:?}"), Some(handler.origin()));
+            found.add_finding(complaint.hint("add \"notify\" to the tasks it is for, or remove it"));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `ignore_errors` whose result nobody can look at.
 
 use crate::lint::project::says_yes;
-use crate::lint::{Found, Level, Project, Rule};
-use crate::value::origin::Complaint;
+use crate::lint::{Findings, Level, Project, Rule};
+use crate::value::origin::Diagnostic;
 
 pub(super) const RULE: Rule = Rule {
     id: "ignore-errors",
@@ -11,12 +11,14 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks() {
         let Some(ignore) = task.map.get("ignore_errors") else { continue };
         if says_yes(Some(ignore)) && task.map.get("register").is_none() {
-            let complaint = Complaint::new("this task ignores every failure", Some(&ignore.origin));
-            found.add(complaint.hint("list acceptable results with failed_when, or register the result and check it"));
+            let complaint = Diagnostic::new("this task ignores every failure", Some(&ignore.origin));
+            found.add_finding(
+                complaint.hint("list acceptable results with failed_when, or register the result and check it"),
+            );
         }
     }
 }

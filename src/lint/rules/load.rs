@@ -1,6 +1,6 @@
 //! What every load complains of: nothing would run.
 
-use crate::lint::{Found, Level, Project, Rule};
+use crate::lint::{Findings, Level, Project, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "load",
@@ -10,6 +10,6 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
-    project.errors.iter().for_each(|complaint| found.add(complaint.clone()));
+fn check(project: &Project, found: &mut Findings) {
+    project.errors.iter().for_each(|complaint| found.add_finding(complaint.clone()));
 }

@@ -1,6 +1,6 @@
 //! What a load finds odd.
 
-use crate::lint::{Found, Level, Project, Rule};
+use crate::lint::{Findings, Level, Project, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "load-warning",
@@ -9,6 +9,6 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
-    project.warnings.iter().for_each(|complaint| found.add(complaint.clone()));
+fn check(project: &Project, found: &mut Findings) {
+    project.warnings.iter().for_each(|complaint| found.add_finding(complaint.clone()));
 }

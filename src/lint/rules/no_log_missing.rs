@@ -1,11 +1,11 @@
 //! Secrets that a report would show.
 
-use crate::lint::project::{Task, items, pairs};
-use crate::lint::text::{expressions, words};
-use crate::lint::{Found, Level, Project, Rule};
+use crate::lint::project::{Task, node_items, pairs};
+use crate::lint::text::{expressions, split_words};
+use crate::lint::{Findings, Level, Project, Rule};
 use crate::value::Origin;
-use crate::value::doc::Kind;
-use crate::value::origin::Complaint;
+use crate::value::doc::ArgumentKind;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
 pub(super) const RULE: Rule = Rule {
@@ -51,7 +51,7 @@ const ABOUT: &[&str] = &[
 /// Modules that only look, decide or name files.
 const HARMLESS: &[&str] = &["assert", "fail", "file", "include_vars", "meta", "pause", "stat"];
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks() {
         let Some(doc) = task.doc else { continue };
         if task.is_quiet
@@ -62,22 +62,22 @@ fn check(project: &Project, found: &mut Found) {
             continue;
         }
         if let Some((name, origin)) = secret_of(&task) {
-            let complaint = Complaint::new(format!("{name:?} looks like a secret and would be shown"), Some(&origin));
-            found.add(complaint.hint("add no_log: true to the task"));
+            let complaint = Diagnostic::new(format!("{name:?} looks like a secret and would be shown"), Some(&origin));
+            found.add_finding(complaint.hint("add no_log: true to the task"));
         }
     }
 }
 
 /// The first secret that a task would show, by its name.
 fn secret_of(task: &Task<'_>) -> Option<(String, Origin)> {
-    if let Some(text) = task.text() {
+    if let Some(text) = task.module_text() {
         return in_node(text);
     }
     task.arguments().find_map(|(key, value)| {
         let name = key.as_str()?;
         let argument = task.doc?.argument(name);
         // The report never shows those; a path says where a secret is, not what it is.
-        if argument.is_some_and(|argument| argument.secret || argument.kind == Kind::Path) {
+        if argument.is_some_and(|argument| argument.secret || argument.kind == ArgumentKind::Path) {
             return None;
         }
         in_pair(key, value)
@@ -99,7 +99,7 @@ fn in_node(node: &Node) -> Option<(String, Origin)> {
             let mut all = expressions(text).into_iter().flat_map(without_filters);
             all.find(|word| is_secret(word)).map(|word| (word.to_owned(), node.origin.clone()))
         }
-        NodeKind::Seq(_) => items(node).iter().find_map(in_node),
+        NodeKind::Seq(_) => node_items(node).iter().find_map(in_node),
         NodeKind::Map(_) => pairs(node).iter().find_map(|(key, value)| in_pair(key, value)),
         _ => None,
     }
@@ -110,7 +110,7 @@ fn without_filters(expression: &str) -> Vec<&str> {
     let outside = expression.split(['\'', '"']).step_by(2);
     outside
         .flat_map(|part| part.split('|').enumerate())
-        .flat_map(|(index, part)| words(part).skip(usize::from(index > 0)))
+        .flat_map(|(index, part)| split_words(part).skip(usize::from(index > 0)))
         .collect()
 }
 

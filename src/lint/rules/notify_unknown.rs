@@ -2,10 +2,10 @@
 
 use indexmap::IndexSet;
 
-use crate::lint::project::{Task, items};
-use crate::lint::{Found, Level, Project, Rule};
+use crate::lint::project::{Task, node_items};
+use crate::lint::{Findings, Level, Project, Rule};
 use crate::value::nearest::nearest;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
 pub(super) const RULE: Rule = Rule {
@@ -15,9 +15,9 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     let tasks = project.tasks();
-    let handlers = Words::of(tasks.iter().filter(|task| task.is_handler).flat_map(names));
+    let handlers = Words::of(tasks.iter().filter(|task| task.is_handler).flat_map(handler_names));
     // Handlers may come from a file that is known only while the play runs.
     let is_open = tasks.iter().any(|task| task.is_handler && task.module().starts_with("include"));
     for node in tasks.iter().flat_map(notified) {
@@ -26,8 +26,8 @@ fn check(project: &Project, found: &mut Found) {
         if is_known || is_open || name.is_empty() {
             continue;
         }
-        let complaint = Complaint::new(format!("no such handler: {name:?}"), Some(&node.origin));
-        found.add(match nearest(name, handlers.all.iter().map(String::as_str)) {
+        let complaint = Diagnostic::new(format!("no such handler: {name:?}"), Some(&node.origin));
+        found.add_finding(match nearest(name, handlers.all.iter().map(String::as_str)) {
             Some(near) => complaint.hint(format!("did you mean {near:?}?")),
             None => complaint.hint("a handler needs this name, or must listen to it"),
         });
@@ -38,7 +38,7 @@ fn check(project: &Project, found: &mut Found) {
 pub(super) struct Notifications(Words);
 
 impl Notifications {
-    pub(super) fn of(project: &Project) -> Self {
+    pub(super) fn of_project(project: &Project) -> Self {
         let tasks = project.tasks();
         let all = tasks.iter().flat_map(notified).filter_map(Node::as_str);
         Notifications(Words::of(all.flat_map(|name| [name.to_owned(), bare(name).to_owned()])))
@@ -73,7 +73,7 @@ impl Words {
 }
 
 /// What a handler is notified by: its name, and what it listens to.
-pub(super) fn names(handler: &Task<'_>) -> Vec<String> {
+pub(super) fn handler_names(handler: &Task<'_>) -> Vec<String> {
     let named = [handler.map.get("name"), handler.map.get("listen")].into_iter().flatten();
     named.flat_map(texts).filter_map(Node::as_str).map(str::to_owned).collect()
 }
@@ -85,7 +85,7 @@ fn notified<'a>(task: &Task<'a>) -> Vec<&'a Node> {
 
 fn texts(node: &Node) -> Vec<&Node> {
     match node.kind {
-        NodeKind::Seq(_) => items(node).iter().collect(),
+        NodeKind::Seq(_) => node_items(node).iter().collect(),
         _ => vec![node],
     }
 }

@@ -1,8 +1,8 @@
 //! Results and facts that nobody looks at.
 
 use crate::lint::project::says_yes;
-use crate::lint::{Found, Level, Project, Rule};
-use crate::value::origin::Complaint;
+use crate::lint::{Findings, Level, Project, Rule};
+use crate::value::origin::Diagnostic;
 
 pub(super) const RULE: Rule = Rule {
     id: "register-unused",
@@ -11,15 +11,15 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks() {
         if let Some(register) = task.map.get("register")
             && let Some(name) = register.as_str()
             && project.mentions(name) == 0
             && !says_yes(task.map.get("ignore_errors"))
         {
-            let complaint = Complaint::new(format!("nothing uses the registered {name:?}"), Some(&register.origin));
-            found.add(complaint.hint("remove it"));
+            let complaint = Diagnostic::new(format!("nothing uses the registered {name:?}"), Some(&register.origin));
+            found.add_finding(complaint.hint("remove it"));
         }
         if task.module() != "set_fact" {
             continue;
@@ -27,8 +27,8 @@ fn check(project: &Project, found: &mut Found) {
         for (key, _) in task.arguments() {
             let name = key.as_str().unwrap_or_default();
             if name != "cacheable" && !name.contains("{{") && project.mentions(name) == 0 {
-                let complaint = Complaint::new(format!("nothing uses the fact {name:?}"), Some(&key.origin));
-                found.add(complaint.hint("remove it"));
+                let complaint = Diagnostic::new(format!("nothing uses the fact {name:?}"), Some(&key.origin));
+                found.add_finding(complaint.hint("remove it"));
             }
         }
     }

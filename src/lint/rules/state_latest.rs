@@ -1,7 +1,7 @@
 //! `state: latest` of packages.
 
-use crate::lint::{Found, Level, Project, Rule};
-use crate::value::origin::Complaint;
+use crate::lint::{Findings, Level, Project, Rule};
+use crate::value::origin::Diagnostic;
 
 pub(super) const RULE: Rule = Rule {
     id: "state-latest",
@@ -10,13 +10,13 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-fn check(project: &Project, found: &mut Found) {
+fn check(project: &Project, found: &mut Findings) {
     for task in project.tasks() {
         let Some((_, value)) = task.argument("state") else { continue };
         if value.as_str() == Some("latest") {
             let message = format!("{} installs whatever is the latest version today", task.module());
             let hint = "use state: present, with a version where it matters";
-            found.add(Complaint::new(message, Some(&value.origin)).hint(hint));
+            found.add_finding(Diagnostic::new(message, Some(&value.origin)).hint(hint));
         }
     }
 }

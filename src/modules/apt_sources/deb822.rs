@@ -6,15 +6,15 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::Places;
-use crate::http::follow::{Manner, Redirects};
+use crate::http::follow::{Redirects, RequestOptions};
 use crate::http::network::Network;
-use crate::http::{Failure, Request, Url};
-use crate::modules::file_attributes::Wanted;
-use crate::modules::file_write::{self, Content, Destination, Wish, Write};
+use crate::http::{HttpError, Request, Url};
+use crate::modules::file_attributes::DesiredAttributes;
+use crate::modules::file_write::{self, Content, DesiredFile, Destination, Write};
 use crate::modules::web::TlsFiles;
 use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{FileKind, Links, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 const ARMOUR: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
@@ -53,7 +53,7 @@ enum State {
 }
 
 /// What is to be written, or removed.
-pub(crate) struct Change {
+pub(crate) struct Deb822Change {
     /// The key first: apt must not see a source whose key is missing.
     writes: Vec<Write>,
     remove: Vec<String>,
@@ -75,36 +75,48 @@ impl Module for Deb822Repository {
         collection: "ansible.builtin",
         summary: "Add, change or remove an apt repository in its own file, with its key",
         arguments: &[
-            Argument::new("name", Kind::Str, "Its name, also the name of its files").required(),
-            Argument::new("state", Kind::Str, "Whether it should exist")
+            Argument::new("name", ArgumentKind::Str, "Its name, also the name of its files").required(),
+            Argument::new("state", ArgumentKind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("mode", Kind::Mode, "Permissions of the file").default("0644"),
-            Argument::new("types", Kind::List(&Kind::Str), "Programs, sources or both")
+            Argument::new("mode", ArgumentKind::Mode, "Permissions of the file").default("0644"),
+            Argument::new("types", ArgumentKind::List(&ArgumentKind::Str), "Programs, sources or both")
                 .default("deb")
                 .choices(&["deb", "deb-src"]),
-            Argument::new("uris", Kind::List(&Kind::Str), "Addresses of the archive"),
-            Argument::new("suites", Kind::List(&Kind::Str), "Releases; or a path that ends with a slash"),
-            Argument::new("components", Kind::List(&Kind::Str), "Components of the release; none with a path"),
-            Argument::new("architectures", Kind::List(&Kind::Str), "Architectures to fetch"),
-            Argument::new("languages", Kind::List(&Kind::Str), "Languages of descriptions to fetch"),
-            Argument::new("targets", Kind::List(&Kind::Str), "Kinds of package lists to fetch"),
+            Argument::new("uris", ArgumentKind::List(&ArgumentKind::Str), "Addresses of the archive"),
+            Argument::new(
+                "suites",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Releases; or a path that ends with a slash",
+            ),
+            Argument::new(
+                "components",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Components of the release; none with a path",
+            ),
+            Argument::new("architectures", ArgumentKind::List(&ArgumentKind::Str), "Architectures to fetch"),
+            Argument::new("languages", ArgumentKind::List(&ArgumentKind::Str), "Languages of descriptions to fetch"),
+            Argument::new("targets", ArgumentKind::List(&ArgumentKind::Str), "Kinds of package lists to fetch"),
             Argument::new(
                 "signed_by",
-                Kind::Str,
+                ArgumentKind::Str,
                 "The key: an address, a path on the host, fingerprints, or the key itself",
             ),
-            Argument::new("trusted", Kind::Bool, "Whether to trust it without a signature"),
-            Argument::new("enabled", Kind::Bool, "Whether it is enabled"),
-            Argument::new("allow_downgrade_to_insecure", Kind::Bool, "Whether it may be unsigned after it was signed"),
-            Argument::new("allow_insecure", Kind::Bool, "Whether it may be unsigned"),
-            Argument::new("allow_weak", Kind::Bool, "Whether its signature may be weak"),
-            Argument::new("by_hash", Kind::Bool, "Whether to fetch lists by their digest"),
-            Argument::new("check_date", Kind::Bool, "Whether to check dates against the host's clock"),
-            Argument::new("check_valid_until", Kind::Bool, "Whether to refuse an expired list"),
-            Argument::new("date_max_future", Kind::Int, "How many seconds a list's date may be in the future"),
-            Argument::new("inrelease_path", Kind::Str, "The path of the InRelease file"),
-            Argument::new("pdiffs", Kind::Bool, "Whether to fetch only changes of lists"),
+            Argument::new("trusted", ArgumentKind::Bool, "Whether to trust it without a signature"),
+            Argument::new("enabled", ArgumentKind::Bool, "Whether it is enabled"),
+            Argument::new(
+                "allow_downgrade_to_insecure",
+                ArgumentKind::Bool,
+                "Whether it may be unsigned after it was signed",
+            ),
+            Argument::new("allow_insecure", ArgumentKind::Bool, "Whether it may be unsigned"),
+            Argument::new("allow_weak", ArgumentKind::Bool, "Whether its signature may be weak"),
+            Argument::new("by_hash", ArgumentKind::Bool, "Whether to fetch lists by their digest"),
+            Argument::new("check_date", ArgumentKind::Bool, "Whether to check dates against the host's clock"),
+            Argument::new("check_valid_until", ArgumentKind::Bool, "Whether to refuse an expired list"),
+            Argument::new("date_max_future", ArgumentKind::Int, "How many seconds a list's date may be in the future"),
+            Argument::new("inrelease_path", ArgumentKind::Str, "The path of the InRelease file"),
+            Argument::new("pdiffs", ArgumentKind::Bool, "Whether to fetch only changes of lists"),
         ],
         free_form: None,
         example: "\
@@ -127,9 +139,9 @@ impl Module for Deb822Repository {
             Return::new("key_filename", "The file with the key"),
         ],
     };
-    type Change = Change;
+    type Change = Deb822Change;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Deb822Change>, Error> {
         let places = Places::look(probe).await?;
         let slug = slug(&self.name);
         if slug.is_empty() {
@@ -142,9 +154,9 @@ impl Module for Deb822Repository {
         }
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: Deb822Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         for write in change.writes {
-            write.apply(remote, here).await?;
+            write.apply_write(remote, here).await?;
         }
         for path in change.remove {
             remote.remove(&path).await?;
@@ -161,7 +173,7 @@ impl Deb822Repository {
         places: &Places,
         slug: &str,
         path: String,
-    ) -> Result<Plan<Change>, Error> {
+    ) -> Result<Plan<Deb822Change>, Error> {
         let key = match &self.signed_by {
             Some(signed_by) => Some(self.key(probe, places, slug, signed_by).await?),
             None => None,
@@ -183,7 +195,7 @@ impl Deb822Repository {
         if writes.is_empty() {
             return Ok(Plan::Unchanged(outcome));
         }
-        let change = Change { writes, remove: Vec::new(), outcome: outcome.clone() };
+        let change = Deb822Change { writes, remove: Vec::new(), outcome: outcome.clone() };
         Ok(Plan::Change { diff, outcome, change })
     }
 
@@ -272,9 +284,9 @@ async fn compare(
     content: Vec<u8>,
     mode: Option<&str>,
 ) -> Result<(Option<Write>, Vec<Diff>), Error> {
-    let wanted = Wanted::load(probe, None, None, mode).await?;
-    let directories = Wanted::load(probe, None, None, Some("0755")).await?;
-    let mut destination = Destination::find(probe, &path, None, true).await?;
+    let wanted = DesiredAttributes::load_wanted(probe, None, None, mode).await?;
+    let directories = DesiredAttributes::load_wanted(probe, None, None, Some("0755")).await?;
+    let mut destination = Destination::find_destination(probe, &path, None, true).await?;
     // The directory of keys may not be there yet.
     let parent = crate::modules::host_path::parent(&path);
     let missing = match destination.there {
@@ -285,7 +297,7 @@ async fn compare(
         destination = Destination::known(path.clone(), None);
         destination.new_directories = missing;
     }
-    let wish = Wish {
+    let wish = DesiredFile {
         content: Content::Bytes(content),
         wanted: &wanted,
         directories: &directories,
@@ -294,11 +306,11 @@ async fn compare(
         secret: false,
         source: &path,
     };
-    let found = file_write::compare(probe, here, &destination, wish).await?;
+    let found = file_write::compare_file(probe, here, &destination, wish).await?;
     Ok((found.write, found.diff))
 }
 
-async fn remove(probe: &Probe, places: &Places, slug: &str, path: String) -> Result<Plan<Change>, Error> {
+async fn remove(probe: &Probe, places: &Places, slug: &str, path: String) -> Result<Plan<Deb822Change>, Error> {
     let keys = ["asc", "gpg"].map(|end| format!("{}/{slug}.{end}", places.keyrings));
     let outcome =
         Outcome::default().with("repo", ()).with("dest", path.as_str()).with("key_filename", keys[1].as_str());
@@ -317,7 +329,7 @@ async fn remove(probe: &Probe, places: &Places, slug: &str, path: String) -> Res
     if there.is_empty() {
         return Ok(Plan::Unchanged(outcome));
     }
-    let change = Change { writes: Vec::new(), remove: there, outcome: outcome.clone() };
+    let change = Deb822Change { writes: Vec::new(), remove: there, outcome: outcome.clone() };
     Ok(Plan::Change { diff, outcome, change })
 }
 
@@ -327,13 +339,14 @@ async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
     let failed = |why: String| Error::failed(format!("cannot fetch the key {address}: {why}"));
     let mut request = Request::get(Url::parse(address).map_err(&failed)?);
     // It may lead on to an address with TLS.
-    let tls = TlsFiles::default().load(probe, true).await?;
-    let network = Network::load(probe, true, false).await?;
-    let manner = Manner { tls: &tls, limit: LIMIT, redirects: Redirects::All, unredirected: &[], network: &network };
+    let tls = TlsFiles::default().load_tls(probe, true).await?;
+    let network = Network::load_network(probe, true, false).await?;
+    let manner =
+        RequestOptions { tls: &tls, limit: LIMIT, redirects: Redirects::All, unredirected: &[], network: &network };
     match manner.send(probe, &mut request, None).await {
         Ok(response) if response.status == 200 => Ok(response.body),
         Ok(response) => Err(failed(format!("HTTP {} {}", response.status, response.reason))),
-        Err(Failure::Host(gone)) => Err(gone.into()),
+        Err(HttpError::Host(gone)) => Err(gone.into()),
         Err(failure) => Err(failed(failure.to_string())),
     }
 }

@@ -8,7 +8,7 @@ use super::Places;
 const KINDS: &[&str] = &["deb", "deb-src"];
 
 /// A file of sources.
-pub(crate) struct File {
+pub(crate) struct SourceFile {
     pub path: String,
     /// None: it is not there.
     pub before: Option<String>,
@@ -17,25 +17,25 @@ pub(crate) struct File {
 
 /// All files of sources, the main list first, the others sorted.
 pub(super) struct Files {
-    pub files: Vec<File>,
+    pub files: Vec<SourceFile>,
 }
 
 /// A source in a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct AptSource {
     pub enabled: bool,
     /// Its words, one space between them.
     pub text: String,
 }
 
-impl Source {
+impl AptSource {
     /// None: the line holds no source, only a comment or nothing.
-    pub(super) fn parse(line: &str) -> Option<Source> {
+    pub(super) fn parse_apt_line(line: &str) -> Option<AptSource> {
         let line = line.trim();
         let (enabled, line) = line.strip_prefix('#').map_or((true, line), |rest| (false, rest));
         let line = line.split('#').next().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
-        KINDS.contains(words.first()?).then(|| Source { enabled, text: words.join(" ") })
+        KINDS.contains(words.first()?).then(|| AptSource { enabled, text: words.join(" ") })
     }
 
     /// The file that it goes into when nobody names one: after its address.
@@ -54,26 +54,26 @@ impl Source {
 }
 
 impl Files {
-    pub(super) async fn read(probe: &Probe, places: &Places) -> Result<Files, Error> {
+    pub(super) async fn read_source_files(probe: &Probe, places: &Places) -> Result<Files, Error> {
         let mut paths = vec![places.list.clone()];
-        let names = probe.list(&places.parts).await?.unwrap_or_default();
+        let names = probe.list_directory(&places.parts).await?.unwrap_or_default();
         let names = names.iter().filter(|name| name.ends_with(".list") && !name.starts_with('.'));
-        paths.extend(names.map(|name| host_path::join(&places.parts, name)));
+        paths.extend(names.map(|name| host_path::join_path(&places.parts, name)));
         let mut files = Vec::new();
         for path in paths {
             if let Some(content) = probe.read(&path).await? {
-                files.push(File::new(path, Some(String::from_utf8_lossy(&content).into_owned())));
+                files.push(SourceFile::new(path, Some(String::from_utf8_lossy(&content).into_owned())));
             }
         }
         Ok(Files { files })
     }
 
     /// Sees that the source is there and enabled: where it is, or at the end of `path`.
-    pub(super) fn add(&mut self, source: &Source, path: &str) {
+    pub(super) fn add_source(&mut self, source: &AptSource, path: &str) {
         let mut found = false;
         for file in &mut self.files {
             for line in &mut file.lines {
-                let Some(it) = Source::parse(line).filter(|it| it.text == source.text) else { continue };
+                let Some(it) = AptSource::parse_apt_line(line).filter(|it| it.text == source.text) else { continue };
                 found = true;
                 if !it.enabled {
                     *line = line.trim_start().trim_start_matches('#').trim_start().to_owned();
@@ -84,28 +84,29 @@ impl Files {
             return;
         }
         let at = self.files.iter().position(|file| file.path == path).unwrap_or_else(|| {
-            self.files.push(File::new(path.to_owned(), None));
+            self.files.push(SourceFile::new(path.to_owned(), None));
             self.files.len() - 1
         });
         self.files[at].lines.push(source.text.clone());
     }
 
     /// Removes the source wherever it is enabled.
-    pub(super) fn remove(&mut self, source: &Source) {
+    pub(super) fn remove_source(&mut self, source: &AptSource) {
         for file in &mut self.files {
-            file.lines.retain(|line| Source::parse(line).is_none_or(|it| !it.enabled || it.text != source.text));
+            file.lines
+                .retain(|line| AptSource::parse_apt_line(line).is_none_or(|it| !it.enabled || it.text != source.text));
         }
     }
 
     /// Those that are not as they were.
-    pub(super) fn changed(self) -> Vec<File> {
+    pub(super) fn changed(self) -> Vec<SourceFile> {
         self.files.into_iter().filter(|file| file.lines != lines(file.before.as_deref().unwrap_or_default())).collect()
     }
 }
 
-impl File {
-    fn new(path: String, before: Option<String>) -> File {
-        File { path, lines: lines(before.as_deref().unwrap_or_default()), before }
+impl SourceFile {
+    fn new(path: String, before: Option<String>) -> SourceFile {
+        SourceFile { path, lines: lines(before.as_deref().unwrap_or_default()), before }
     }
 
     /// None: nothing is left, the file is to go.
@@ -124,11 +125,11 @@ mod tests {
 
     #[test]
     fn a_line_holds_a_source_or_none() {
-        let enabled = |text: &str| Some(Source { enabled: true, text: text.to_owned() });
-        assert_eq!(Source::parse(" deb  http://d  x main # why"), enabled("deb http://d x main"));
-        assert_eq!(Source::parse("# deb http://d x").map(|it| it.enabled), Some(false));
+        let enabled = |text: &str| Some(AptSource { enabled: true, text: text.to_owned() });
+        assert_eq!(AptSource::parse_apt_line(" deb  http://d  x main # why"), enabled("deb http://d x main"));
+        assert_eq!(AptSource::parse_apt_line("# deb http://d x").map(|it| it.enabled), Some(false));
         for none in ["", "# a comment", "Types: deb", "rpm http://d x"] {
-            assert_eq!(Source::parse(none), None, "{none}");
+            assert_eq!(AptSource::parse_apt_line(none), None, "{none}");
         }
     }
 
@@ -142,7 +143,7 @@ mod tests {
             ),
             ("deb-src file:/srv/repo ./", "file_srv_repo.list"),
         ] {
-            assert_eq!(Source::parse(line).unwrap().file_name(), name);
+            assert_eq!(AptSource::parse_apt_line(line).unwrap().file_name(), name);
         }
     }
 }

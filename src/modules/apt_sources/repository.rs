@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::Places;
-use super::list::{File, Files, Source};
+use super::list::{AptSource, Files, SourceFile};
 use crate::modules::file_mode::Mode;
 use crate::modules::package::apt;
 use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,31 +46,32 @@ impl Module for AptRepository {
         collection: "ansible.builtin",
         summary: "Add or remove a line in apt's list of sources",
         arguments: &[
-            Argument::new("repo", Kind::Str, "The source, as a line of sources.list; ppa: is not supported").required(),
-            Argument::new("state", Kind::Str, "Whether it should exist")
+            Argument::new("repo", ArgumentKind::Str, "The source, as a line of sources.list; ppa: is not supported")
+                .required(),
+            Argument::new("state", ArgumentKind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("mode", Kind::Mode, "File mode of a new file (default 0644)"),
-            Argument::new("update_cache", Kind::Bool, "Whether to update the package lists after a change")
+            Argument::new("mode", ArgumentKind::Mode, "File mode of a new file (default 0644)"),
+            Argument::new("update_cache", ArgumentKind::Bool, "Whether to update the package lists after a change")
                 .alias(&["update-cache"])
                 .default("true"),
-            Argument::new("update_cache_retries", Kind::Int, "How many attempts to make").default("5"),
+            Argument::new("update_cache_retries", ArgumentKind::Int, "How many attempts to make").default("5"),
             Argument::new(
                 "update_cache_retry_max_delay",
-                Kind::Int,
+                ArgumentKind::Int,
                 "The longest wait between two attempts, in seconds",
             )
             .default("12"),
             Argument::new(
                 "filename",
-                Kind::Str,
+                ArgumentKind::Str,
                 "The file in sources.list.d, without .list (default: derived from the address)",
             ),
-            Argument::new("install_python_apt", Kind::Bool, "Accepted for compatibility; no Python is needed")
+            Argument::new("install_python_apt", ArgumentKind::Bool, "Accepted for compatibility; no Python is needed")
                 .default("true"),
-            Argument::new("validate_certs", Kind::Bool, "Accepted for compatibility; used only with ppa:")
+            Argument::new("validate_certs", ArgumentKind::Bool, "Accepted for compatibility; used only with ppa:")
                 .default("true"),
-            Argument::new("codename", Kind::Str, "Accepted for compatibility; used only with ppa:"),
+            Argument::new("codename", ArgumentKind::Str, "Accepted for compatibility; used only with ppa:"),
         ],
         free_form: None,
         example: "\
@@ -85,15 +86,15 @@ impl Module for AptRepository {
             Return::new("sources_removed", "Files that are gone"),
         ],
     };
-    type Change = Vec<File>;
+    type Change = Vec<SourceFile>;
 
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Vec<File>>, Error> {
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Vec<SourceFile>>, Error> {
         let source = self.source()?;
         let places = Places::look(probe).await?;
-        let mut files = Files::read(probe, &places).await?;
+        let mut files = Files::read_source_files(probe, &places).await?;
         match self.state {
-            State::Present => files.add(&source, &self.path(&places, &source)),
-            State::Absent => files.remove(&source),
+            State::Present => files.add_source(&source, &self.path(&places, &source)),
+            State::Absent => files.remove_source(&source),
         }
         let changed = files.changed();
         let outcome = self.outcome(&changed);
@@ -103,9 +104,9 @@ impl Module for AptRepository {
         Ok(Plan::Change { diff: changed.iter().map(diff).collect(), outcome, change: changed })
     }
 
-    async fn apply(&self, files: Vec<File>, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let mode = match self.mode.as_deref().map(Mode::parse) {
-            Some(mode) => mode.apply(0o666, false, 0),
+    async fn apply(&self, files: Vec<SourceFile>, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let mode = match self.mode.as_deref().map(Mode::parse_mode) {
+            Some(mode) => mode.apply_mode(0o666, false, 0),
             None => 0o644,
         };
         for file in &files {
@@ -125,19 +126,19 @@ impl Module for AptRepository {
 }
 
 impl AptRepository {
-    fn source(&self) -> Result<Source, Error> {
+    fn source(&self) -> Result<AptSource, Error> {
         if self.repo.starts_with("ppa:") {
             return Err(Error::Failed {
                 message: format!("cannot look up {:?}: ppa: is not supported", self.repo),
                 hint: Some("write the whole line: deb [signed-by=...] https://ppa.launchpadcontent.net/...".to_owned()),
             });
         }
-        Source::parse(&self.repo)
+        AptSource::parse_apt_line(&self.repo)
             .filter(|source| source.enabled)
             .ok_or_else(|| Error::failed(format!("invalid source {:?}: it must start with deb or deb-src", self.repo)))
     }
 
-    fn path(&self, places: &Places, source: &Source) -> String {
+    fn path(&self, places: &Places, source: &AptSource) -> String {
         let name = match &self.filename {
             Some(name) => format!("{name}.list"),
             None => source.file_name(),
@@ -145,8 +146,8 @@ impl AptRepository {
         if name.contains('/') { name } else { format!("{}/{name}", places.parts) }
     }
 
-    fn outcome(&self, changed: &[File]) -> Outcome {
-        let paths = |chosen: fn(&&File) -> bool| -> Vec<String> {
+    fn outcome(&self, changed: &[SourceFile]) -> Outcome {
+        let paths = |chosen: fn(&&SourceFile) -> bool| -> Vec<String> {
             changed.iter().filter(chosen).map(|file| file.path.clone()).collect()
         };
         Outcome::default()
@@ -165,7 +166,7 @@ impl AptRepository {
     }
 }
 
-fn diff(file: &File) -> Diff {
+fn diff(file: &SourceFile) -> Diff {
     let header = |there: bool| if there { file.path.clone() } else { "/dev/null".to_owned() };
     let after = file.after();
     Diff {

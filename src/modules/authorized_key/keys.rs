@@ -41,7 +41,7 @@ pub(super) struct Key {
 
 impl Key {
     /// Reads a line; None if there is no key in it.
-    pub(super) fn parse(line: &str) -> Option<Key> {
+    pub(super) fn parse_key_line(line: &str) -> Option<Key> {
         let line = line.trim();
         let (options, rest) = match first_word(line) {
             (word, rest) if TYPES.contains(&word) => ("", format!("{word} {rest}")),
@@ -60,7 +60,7 @@ impl Key {
     }
 
     /// The line without its end.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn key_line(&self) -> String {
         let options = if self.options.is_empty() { String::new() } else { format!("{} ", self.options.join(",")) };
         format!("{options}{} {} {}", self.kind, self.blob, self.comment).trim_end().to_owned()
     }
@@ -127,7 +127,7 @@ pub(super) fn given(text: &str, options: Option<&str>, comment: Option<&str>) ->
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let keys = lines.map(|line| {
-        let mut key = Key::parse(&line.replace("\\#", "#")).ok_or_else(|| Error::Failed {
+        let mut key = Key::parse_key_line(&line.replace("\\#", "#")).ok_or_else(|| Error::Failed {
             message: format!("invalid key specified: {line}"),
             hint: Some("a public key has a type and a base64 text: ssh-ed25519 AAAA… comment".to_owned()),
         })?;
@@ -153,7 +153,8 @@ pub(super) enum DesiredKeys {
 
 /// The file's text as it is to be; the same text if it is right already.
 pub(super) fn edited(text: &str, keys: &[Key], wish: DesiredKeys) -> String {
-    let lines: Vec<(&str, Option<Key>)> = text.split_inclusive('\n').map(|line| (line, Key::parse(line))).collect();
+    let lines: Vec<(&str, Option<Key>)> =
+        text.split_inclusive('\n').map(|line| (line, Key::parse_key_line(line))).collect();
     let of = |key: &Key| {
         let found = lines.iter().filter_map(|(_, found)| found.as_ref()).filter(|found| found.blob == key.blob);
         found.collect::<Vec<_>>()
@@ -180,7 +181,7 @@ pub(super) fn edited(text: &str, keys: &[Key], wish: DesiredKeys) -> String {
         if !edited.is_empty() && !edited.ends_with('\n') {
             edited.push('\n');
         }
-        edited.push_str(&key.line());
+        edited.push_str(&key.key_line());
         edited.push('\n');
     }
     edited
@@ -199,13 +200,13 @@ mod tests {
 
     #[test]
     fn a_line_has_options_type_key_and_comment() {
-        let key = Key::parse(B).unwrap();
+        let key = Key::parse_key_line(B).unwrap();
         assert_eq!(key.options, ["command=\"echo ssh-rsa x, \\\"y\\\"\"", "no-pty"]);
         assert_eq!((key.kind.as_str(), key.blob.as_str(), key.comment.as_str()), ("ssh-rsa", "BBBB", "b c"));
-        assert_eq!(key.line(), B);
-        assert_eq!(Key::parse("ssh-ed25519 AAAA").unwrap().line(), "ssh-ed25519 AAAA");
+        assert_eq!(key.key_line(), B);
+        assert_eq!(Key::parse_key_line("ssh-ed25519 AAAA").unwrap().key_line(), "ssh-ed25519 AAAA");
         for none in ["", "# ssh-rsa AAAA", "ssh-rsa", "#ssh-rsa AAAA b", "no-such-type AAAA", "x \"ssh-rsa AAAA"] {
-            assert!(Key::parse(none).is_none(), "{none}");
+            assert!(Key::parse_key_line(none).is_none(), "{none}");
         }
     }
 
@@ -213,7 +214,7 @@ mod tests {
     fn what_is_given_is_checked_line_by_line() {
         assert_eq!(keys(&format!("# mine\n\n{A}\n  {B}  \n")).len(), 2);
         let all = given(A, Some("no-pty,from=\"1.2.3.4,5.6.7.8\""), Some("new")).unwrap();
-        assert_eq!(all[0].line(), "no-pty,from=\"1.2.3.4,5.6.7.8\" ssh-ed25519 AAAA new");
+        assert_eq!(all[0].key_line(), "no-pty,from=\"1.2.3.4,5.6.7.8\" ssh-ed25519 AAAA new");
         assert_eq!(given("nonsense", None, None).unwrap_err().to_string(), "invalid key specified: nonsense");
         assert!(given(A, Some("no-pty\nssh-rsa EVIL"), None).is_err());
         assert!(given(A, None, Some("x\nssh-rsa EVIL")).is_err());

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Question, blocking, find};
-use crate::bundle::{Bundle, Found, architecture_named};
-use crate::modules::{Controller, Done, Error, Local, Outcome};
+use crate::bundle::{Bundle, FoundProgram, architecture_named};
+use crate::modules::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,14 +25,19 @@ impl Local for BundleInfo {
         collection: "windlass",
         summary: "Return the content of a bundle; fail if something is missing or a file was changed",
         arguments: &[
-            Argument::new("bundle", Kind::Str, "Directory or .tar.zst on the controller").required(),
-            Argument::new("components", Kind::List(&Kind::Str), "Names of programs, or crds, or packages").required(),
+            Argument::new("bundle", ArgumentKind::Str, "Directory or .tar.zst on the controller").required(),
+            Argument::new(
+                "components",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Names of programs, or crds, or packages",
+            )
+            .required(),
             Argument::new(
                 "architecture",
-                Kind::Str,
+                ArgumentKind::Str,
                 "The architecture, as in the fact of that name or as amd64; required for programs. Selects packages",
             ),
-            Argument::new("version", Kind::Str, "The version of all of them, or its beginning such as 1.19"),
+            Argument::new("version", ArgumentKind::Str, "The version of all of them, or its beginning such as 1.19"),
         ],
         free_form: None,
         example: "\
@@ -54,10 +59,10 @@ impl Local for BundleInfo {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         let surroundings = here.scope.surroundings.clone();
         // Relative to where windlass was called, as paths of a command line are.
-        let bundle = surroundings.absolute(surroundings.expand(&self.bundle));
+        let bundle = surroundings.absolute(surroundings.expand_home(&self.bundle));
         let mut components = Vec::new();
         let mut versions = Vec::new();
         for component in &self.components {
@@ -65,14 +70,16 @@ impl Local for BundleInfo {
             let (version, architecture) = (self.version.clone(), self.architecture.clone());
             if component == "packages" {
                 let all = move || {
-                    Bundle::open(&bundle, &surroundings)?.packages(architecture.as_deref().map(architecture_named))
+                    Bundle::open_bundle(&bundle, &surroundings)?
+                        .packages(architecture.as_deref().map(architecture_named))
                 };
                 components.push((component.clone(), blocking(all).await?.iter().map(described).collect::<Value>()));
                 continue;
             }
             if component == "crds" {
-                let all = blocking(move || Bundle::open(&bundle, &surroundings)?.find_all("crds", version.as_deref()))
-                    .await?;
+                let all =
+                    blocking(move || Bundle::open_bundle(&bundle, &surroundings)?.find_all("crds", version.as_deref()))
+                        .await?;
                 versions.extend(all.first().map(|found| found.version.clone()));
                 components.push((component.clone(), all.iter().map(described).collect::<Value>()));
                 continue;
@@ -93,14 +100,14 @@ impl Local for BundleInfo {
         }
         versions.dedup();
         let outcome = Outcome::default().with("components", Value::from_pairs(components));
-        Ok(Done::unchanged(match versions.as_slice() {
+        Ok(ModuleResult::unchanged(match versions.as_slice() {
             [version] => outcome.with("version", version.as_str()),
             _ => outcome,
         }))
     }
 }
 
-fn described(found: &Found) -> Value {
+fn described(found: &FoundProgram) -> Value {
     Value::from_pairs([
         ("path", Value::from(found.path.display().to_string())),
         ("version", Value::from(found.version.as_str())),

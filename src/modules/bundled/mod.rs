@@ -12,8 +12,8 @@ use tokio::sync::OnceCell;
 
 use super::Error;
 use super::file_digest::{self, Key};
-use crate::bundle::{Bundle, Found, MANIFEST, Wanted};
-use crate::value::Surroundings;
+use crate::bundle::{Bundle, FoundProgram, MANIFEST, ProgramQuery};
+use crate::value::ProcessEnvironment;
 use crate::value::mutex::Mutex;
 
 impl From<crate::bundle::Error> for Error {
@@ -26,14 +26,14 @@ impl From<crate::bundle::Error> for Error {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Question {
     bundle: PathBuf,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ProcessEnvironment>,
     component: String,
     architecture: String,
     version: Option<String>,
 }
 
 /// A program that was found, and what its file looked like then.
-type Answer = (Found, Option<Key>);
+type Answer = (FoundProgram, Option<Key>);
 
 /// By the question, and what the bundle and its manifest look like.
 type Answers = HashMap<(Question, [Option<Key>; 2]), Arc<OnceCell<Answer>>>;
@@ -43,7 +43,7 @@ type Answers = HashMap<(Question, [Option<Key>; 2]), Arc<OnceCell<Answer>>>;
 static ANSWERS: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
 
 /// Finds a program. The bundle must not change while a run lasts.
-async fn find(question: Question) -> Result<Found, Error> {
+async fn find(question: Question) -> Result<FoundProgram, Error> {
     let key = |path: &Path| file_digest::key(path).ok();
     let looks = [key(&question.bundle), key(&question.bundle.join(MANIFEST))];
     let asked = (question, looks);
@@ -60,7 +60,7 @@ async fn answer(question: &Question) -> Result<Answer, Error> {
     let question = question.clone();
     blocking(move || {
         let Question { bundle, surroundings, component, architecture, version } = &question;
-        let found = Bundle::open(bundle, surroundings)?.find(Wanted {
+        let found = Bundle::open_bundle(bundle, surroundings)?.find_program(ProgramQuery {
             component,
             architecture,
             version: version.as_deref(),

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::verified::{self, Directory, Looks};
+use super::verified::{self, Directory, FileIdentity};
 use super::{Question, find};
-use crate::bundle::{Found, architecture_named};
+use crate::bundle::{FoundProgram, architecture_named};
 use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan, Progress};
-use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Probe, Remote};
+use crate::remote::{Attributes, Command, Digest, ExpectedDigest, FileKind, Links, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 /// The link's name.
 const CURRENT: &str = "current";
@@ -29,7 +29,7 @@ pub(crate) struct Program {
 }
 
 /// What is to be done.
-pub(crate) struct Change {
+pub(crate) struct ProgramChange {
     directory: String,
     programs: Vec<Wanted>,
     /// Where `current` is to lead, if it does not.
@@ -40,7 +40,7 @@ pub(crate) struct Change {
 /// One program, and what is to be done about it.
 struct Wanted {
     name: String,
-    from: Found,
+    from: FoundProgram,
     found: State,
 }
 
@@ -48,7 +48,7 @@ enum State {
     /// Not there, or not what the bundle has; its digest.
     Other(Option<String>),
     /// As the bundle has it, and how it looked before its digest was taken.
-    Right { looks: Looks, noted: bool, mode: u32 },
+    Right { looks: FileIdentity, noted: bool, mode: u32 },
 }
 
 impl Wanted {
@@ -73,21 +73,29 @@ impl Module for Program {
         collection: "windlass",
         summary: "Install programs from a bundle, in a directory for each version",
         arguments: &[
-            Argument::new("name", Kind::Str, "The component, also the name of its directory").required(),
+            Argument::new("name", ArgumentKind::Str, "The component, also the name of its directory").required(),
             Argument::new(
                 "programs",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "The programs that belong to it (default: the one named like the component)",
             ),
-            Argument::new("bundle", Kind::Str, "Directory or .tar.zst on the controller").required(),
-            Argument::new("version", Kind::Str, "The version, or its beginning (default: the one in the bundle)"),
-            Argument::new("architecture", Kind::Str, "The architecture, instead of the host's own"),
-            Argument::new("root", Kind::Path, "The directory on the host that contains the component's directory")
-                .default("/opt/windlass"),
-            Argument::new("current", Kind::Bool, "Whether to make it the current version").default("true"),
+            Argument::new("bundle", ArgumentKind::Str, "Directory or .tar.zst on the controller").required(),
+            Argument::new(
+                "version",
+                ArgumentKind::Str,
+                "The version, or its beginning (default: the one in the bundle)",
+            ),
+            Argument::new("architecture", ArgumentKind::Str, "The architecture, instead of the host's own"),
+            Argument::new(
+                "root",
+                ArgumentKind::Path,
+                "The directory on the host that contains the component's directory",
+            )
+            .default("/opt/windlass"),
+            Argument::new("current", ArgumentKind::Bool, "Whether to make it the current version").default("true"),
             Argument::new(
                 "full_check",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to read programs again even if the file system shows no change since the last time",
             )
             .default("false"),
@@ -111,12 +119,12 @@ impl Module for Program {
             Return::new("written", "The programs that were missing or differed from the bundle"),
         ],
     };
-    type Change = Change;
+    type Change = ProgramChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<ProgramChange>, Error> {
         let found = self.in_bundle(probe, here).await?;
         let version = one_version(&found)?;
-        let component = format!("{}/{}", probe.expand(&self.root).await?.trim_end_matches('/'), self.name);
+        let component = format!("{}/{}", probe.expand_on_host(&self.root).await?.trim_end_matches('/'), self.name);
         let directory = format!("{component}/{version}");
         let programs = self.look(probe, &directory, found).await?;
         let mut diff = Diff { before_header: component.clone(), after_header: component.clone(), ..Diff::default() };
@@ -145,7 +153,7 @@ impl Module for Program {
             return Ok(Plan::Unchanged(outcome));
         }
         let link = turn.then_some((version, link));
-        let change = Change { directory, programs, link, outcome: outcome.clone() };
+        let change = ProgramChange { directory, programs, link, outcome: outcome.clone() };
         Ok(match as_it_should_be {
             // Only the note is to be written, which is no change of the host that anybody asked for.
             true => Plan::Unknown(change),
@@ -153,8 +161,8 @@ impl Module for Program {
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let Change { directory, programs, link, outcome } = change;
+    async fn apply(&self, change: ProgramChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let ProgramChange { directory, programs, link, outcome } = change;
         let attributes = Attributes { mode: Some(MODE), ..Attributes::default() };
         if programs.iter().any(Wanted::is_to_be_written) {
             remote.make_directory(&directory, &attributes).await?;
@@ -164,7 +172,7 @@ impl Module for Program {
             if program.is_to_be_written() {
                 let what = format!("{} {}", program.name, program.from.version);
                 let tell = |done, total| (here.progress)(Progress { what: what.clone(), done, total });
-                let expected = Expected::Sha256(&program.from.sha256);
+                let expected = ExpectedDigest::Sha256(&program.from.sha256);
                 remote.upload(&program.from.path, expected, &path, &attributes, &tell).await?;
             } else if program.has_wrong_mode() {
                 remote.set_attributes(&path, &attributes, Links::Keep).await?;
@@ -182,20 +190,20 @@ impl Module for Program {
 /// looked before it was read: had it been written to meanwhile, the next run reads it again.
 async fn note(remote: &Remote, directory: &str, programs: &[Wanted]) -> Result<(), Error> {
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
-    let now = Directory::look(remote, directory, &names).await?;
+    let now = Directory::read_directory(remote, directory, &names).await?;
     let noted = programs.iter().filter_map(|program| {
         let looks = match &program.found {
             State::Right { looks, mode, .. } if *mode == MODE => looks.clone(),
-            _ => now.file(&program.name)?.looks.clone(),
+            _ => now.seen_file(&program.name)?.looks.clone(),
         };
         Some((program.name.as_str(), program.from.sha256.as_str(), looks))
     });
-    verified::write(remote, directory, &noted.collect::<Vec<_>>()).await
+    verified::write_verified(remote, directory, &noted.collect::<Vec<_>>()).await
 }
 
 impl Program {
     /// Every program with its file in the bundle.
-    async fn in_bundle(&self, probe: &Probe, here: &Controller<'_>) -> Result<Vec<(String, Found)>, Error> {
+    async fn in_bundle(&self, probe: &Probe, here: &Controller<'_>) -> Result<Vec<(String, FoundProgram)>, Error> {
         let architecture = match &self.architecture {
             Some(given) => given.clone(),
             None => String::from_utf8_lossy(&probe.query(&Command::program(["uname", "-m"])).await?.stdout)
@@ -204,7 +212,7 @@ impl Program {
         };
         let surroundings = here.scope.surroundings.clone();
         // Relative to where windlass was called, as paths of a command line are.
-        let bundle = surroundings.absolute(surroundings.expand(&self.bundle));
+        let bundle = surroundings.absolute(surroundings.expand_home(&self.bundle));
         let names = self.programs.clone().filter(|names| !names.is_empty()).unwrap_or_else(|| vec![self.name.clone()]);
         let mut found = Vec::new();
         for component in names {
@@ -221,20 +229,25 @@ impl Program {
     }
 
     /// What each program is on the host. It is read only where the note beside it does not tell.
-    async fn look(&self, probe: &Probe, directory: &str, found: Vec<(String, Found)>) -> Result<Vec<Wanted>, Error> {
+    async fn look(
+        &self,
+        probe: &Probe,
+        directory: &str,
+        found: Vec<(String, FoundProgram)>,
+    ) -> Result<Vec<Wanted>, Error> {
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        let there = Directory::look(probe, directory, &names).await?;
+        let there = Directory::read_directory(probe, directory, &names).await?;
         let mut programs = Vec::new();
         for (name, from) in found {
-            let known = there.digest(&name).filter(|_| !self.full_check).map(str::to_owned);
-            let digest = match (&known, there.file(&name)) {
+            let known = there.recorded_digest(&name).filter(|_| !self.full_check).map(str::to_owned);
+            let digest = match (&known, there.seen_file(&name)) {
                 (Some(digest), _) => Some(digest.clone()),
                 (None, Some(_)) => probe.digest(&format!("{directory}/{name}"), Digest::Sha256).await?,
                 (None, None) => None,
             };
-            let found = match there.file(&name) {
+            let found = match there.seen_file(&name) {
                 Some(file) if digest.as_deref() == Some(from.sha256.as_str()) => {
-                    let noted = there.digest(&name) == digest.as_deref();
+                    let noted = there.recorded_digest(&name) == digest.as_deref();
                     State::Right { looks: file.looks.clone(), noted, mode: file.mode }
                 }
                 _ => State::Other(digest),
@@ -255,7 +268,7 @@ impl Program {
 }
 
 /// The version of all of them.
-fn one_version(found: &[(String, Found)]) -> Result<String, Error> {
+fn one_version(found: &[(String, FoundProgram)]) -> Result<String, Error> {
     let first = &found.first().expect("there is at least the component's own program").1.version;
     match found.iter().find(|(_, other)| other.version != *first) {
         None => Ok(first.clone()),

@@ -11,14 +11,14 @@ use crate::remote::{FileKind, Links, Probe};
 
 /// One thing to be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct CopyEntry {
     /// Below the destination.
     pub path: String,
-    pub what: What,
+    pub what: CopyEntryKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum CopyEntryKind {
     Directory,
     /// A file of the controller.
     Local {
@@ -39,35 +39,35 @@ pub(super) enum What {
 }
 
 /// Walks a directory of the controller, sorted. `prefix`: a directory of the destination to put it all into.
-pub(super) fn on_controller(root: &Path, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
+pub(super) fn on_controller(root: &Path, prefix: &str, follow: bool) -> Result<Vec<CopyEntry>, Error> {
     let mut entries = Vec::new();
     if !prefix.is_empty() {
-        entries.push(Entry { path: prefix.to_owned(), what: What::Directory });
+        entries.push(CopyEntry { path: prefix.to_owned(), what: CopyEntryKind::Directory });
     }
     walk(root, prefix, follow, &mut Vec::new(), &mut entries)?;
     Ok(entries)
 }
 
 /// As [`on_controller`], of a directory of the host.
-pub(super) async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
+pub(super) async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: bool) -> Result<Vec<CopyEntry>, Error> {
     let links = if follow { Links::Follow } else { Links::Keep };
-    let tree = Tree::read(probe, root, links).await?;
+    let tree = Tree::read_host_tree(probe, root, links).await?;
     let mut entries = Vec::new();
     if !prefix.is_empty() {
-        entries.push(Entry { path: prefix.to_owned(), what: What::Directory });
+        entries.push(CopyEntry { path: prefix.to_owned(), what: CopyEntryKind::Directory });
     }
     for (relative, stat) in tree.sorted() {
-        let path = host_path::join(root, &relative);
+        let path = host_path::join_path(root, &relative);
         let what = match stat.kind {
-            FileKind::Directory => What::Directory,
-            FileKind::File => What::OnHost { path, size: stat.size, mode: stat.mode },
+            FileKind::Directory => CopyEntryKind::Directory,
+            FileKind::File => CopyEntryKind::OnHost { path, size: stat.size, mode: stat.mode },
             FileKind::Link => {
                 let target = probe.stat(&path, Links::Keep).await?.and_then(|stat| stat.link_target);
-                What::Link { target: target.unwrap_or_default() }
+                CopyEntryKind::Link { target: target.unwrap_or_default() }
             }
             _ => return Err(Error::failed(format!("cannot copy {path}: it is neither a file nor a directory"))),
         };
-        entries.push(Entry { path: host_path::join(prefix, &relative), what });
+        entries.push(CopyEntry { path: host_path::join_path(prefix, &relative), what });
     }
     Ok(entries)
 }
@@ -78,7 +78,7 @@ fn walk(
     prefix: &str,
     follow: bool,
     above: &mut Vec<PathBuf>,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<CopyEntry>,
 ) -> Result<(), Error> {
     let real = fs::canonicalize(directory).map_err(|error| unreadable(directory, &error))?;
     if above.contains(&real) {
@@ -95,10 +95,10 @@ fn walk(
         let path = item.path();
         let name = item.file_name().into_string();
         let name = name.map_err(|_| Error::failed(format!("the name of {} is not UTF-8", path.display())))?;
-        let relative = host_path::join(prefix, &name);
+        let relative = host_path::join_path(prefix, &name);
         let what = look(&path, follow)?;
-        let is_directory = what == What::Directory;
-        entries.push(Entry { path: relative.clone(), what });
+        let is_directory = what == CopyEntryKind::Directory;
+        entries.push(CopyEntry { path: relative.clone(), what });
         if is_directory {
             walk(&path, &relative, follow, above, entries)?;
         }
@@ -107,31 +107,31 @@ fn walk(
     Ok(())
 }
 
-fn look(path: &Path, follow: bool) -> Result<What, Error> {
+fn look(path: &Path, follow: bool) -> Result<CopyEntryKind, Error> {
     let complain = |error: std::io::Error| unreadable(path, &error);
     let mut meta = fs::symlink_metadata(path).map_err(complain)?;
     if meta.is_symlink() {
         if !follow {
             let target = fs::read_link(path).map_err(complain)?;
-            return Ok(What::Link { target: target.to_string_lossy().into_owned() });
+            return Ok(CopyEntryKind::Link { target: target.to_string_lossy().into_owned() });
         }
         meta = fs::metadata(path).map_err(complain)?;
     }
     if meta.is_dir() {
-        return Ok(What::Directory);
+        return Ok(CopyEntryKind::Directory);
     }
     if !meta.is_file() {
         return Err(Error::failed(format!("cannot copy {}: it is neither a file nor a directory", path.display())));
     }
     let mode = meta.permissions().mode() & 0o7777;
-    Ok(What::Local { path: path.to_owned(), size: meta.len(), mode, is_vault: vault_file::is_vault(path)? })
+    Ok(CopyEntryKind::Local { path: path.to_owned(), size: meta.len(), mode, is_vault: vault_file::is_vault(path)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(entries: &[Entry]) -> Vec<&str> {
+    fn names(entries: &[CopyEntry]) -> Vec<&str> {
         entries.iter().map(|entry| entry.path.as_str()).collect()
     }
 
@@ -153,9 +153,9 @@ mod tests {
         fs::write(root.path().join("file"), "abc").unwrap();
         std::os::unix::fs::symlink("file", root.path().join("link")).unwrap();
         let followed = on_controller(root.path(), "", true).unwrap();
-        assert!(matches!(followed[1].what, What::Local { size: 3, .. }));
+        assert!(matches!(followed[1].what, CopyEntryKind::Local { size: 3, .. }));
         let kept = on_controller(root.path(), "", false).unwrap();
-        assert_eq!(kept[1].what, What::Link { target: "file".into() });
+        assert_eq!(kept[1].what, CopyEntryKind::Link { target: "file".into() });
     }
 
     #[test]

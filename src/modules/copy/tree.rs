@@ -1,18 +1,18 @@
 //! Copying a directory: its entries compared with what the host has, and the steps that make up the difference.
 
-use super::super::file_attributes::{self, Wanted, is_empty};
+use super::super::file_attributes::{self, DesiredAttributes, is_empty};
 use super::super::file_diff::{self, LONGEST, Side};
 use super::super::file_mode::Mode;
-use super::super::file_write::{self, Content, Destination, Wish, Write};
+use super::super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::super::host_copy::HostCopy;
 use super::super::host_tree::Tree;
 use super::super::{Controller, Diff, Error, Outcome, Plan, host_path, vault_file};
-use super::entries::{Entry, What};
-use super::{Change, Copy};
+use super::entries::{CopyEntry, CopyEntryKind};
+use super::{Copy, CopyChange};
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 
 /// One thing to do on the host.
-pub(crate) enum Step {
+pub(crate) enum CopyStep {
     MakeDirectory(String, Attributes),
     Write(Box<Write>),
     CopyOnHost(HostCopy),
@@ -20,19 +20,21 @@ pub(crate) enum Step {
     SetAttributes(String, Attributes),
 }
 
-impl Step {
-    pub(crate) async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
+impl CopyStep {
+    pub(crate) async fn apply_tree_step(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
         match self {
-            Step::MakeDirectory(path, attributes) => remote.make_directory(&path, &attributes).await?,
-            Step::Write(write) => drop(write.apply(remote, here).await?),
-            Step::CopyOnHost(copy) => drop(copy.apply(remote).await?),
-            Step::Symlink { target, path, attributes } => {
+            CopyStep::MakeDirectory(path, attributes) => remote.make_directory(&path, &attributes).await?,
+            CopyStep::Write(write) => drop(write.apply_write(remote, here).await?),
+            CopyStep::CopyOnHost(copy) => drop(copy.copy_file(remote).await?),
+            CopyStep::Symlink { target, path, attributes } => {
                 remote.symlink(&target, &path).await?;
                 if !is_empty(&attributes) {
                     remote.set_attributes(&path, &attributes, Links::Keep).await?;
                 }
             }
-            Step::SetAttributes(path, attributes) => remote.set_attributes(&path, &attributes, Links::Follow).await?,
+            CopyStep::SetAttributes(path, attributes) => {
+                remote.set_attributes(&path, &attributes, Links::Follow).await?
+            }
         }
         Ok(())
     }
@@ -45,9 +47,9 @@ struct Target<'a> {
     root: String,
     /// None: the directory does not exist.
     tree: Option<Tree>,
-    wanted: Wanted,
-    directories: Wanted,
-    steps: Vec<Step>,
+    wanted: DesiredAttributes,
+    directories: DesiredAttributes,
+    steps: Vec<CopyStep>,
     diff: Vec<Diff>,
 }
 
@@ -58,19 +60,21 @@ impl Copy {
         probe: &Probe,
         here: &Controller<'_>,
         src: &str,
-        entries: Vec<Entry>,
-    ) -> Result<Plan<Change>, Error> {
-        let dest = probe.expand(&self.dest).await?;
+        entries: Vec<CopyEntry>,
+    ) -> Result<Plan<CopyChange>, Error> {
+        let dest = probe.expand_on_host(&self.dest).await?;
         let root = if dest == "/" { dest } else { dest.trim_end_matches('/').to_owned() };
         let missing = file_write::missing_directories(probe, &root).await?;
         let tree = match missing.is_empty() {
-            true => Some(Tree::read(probe, &root, Links::Keep).await?),
+            true => Some(Tree::read_host_tree(probe, &root, Links::Keep).await?),
             false => None,
         };
-        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let wanted =
+            DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
+                .await?;
         let directories = self.wanted_directories(probe).await?;
         let new = directories.for_new(FileKind::Directory);
-        let steps = missing.into_iter().map(|path| Step::MakeDirectory(path, new.clone())).collect();
+        let steps = missing.into_iter().map(|path| CopyStep::MakeDirectory(path, new.clone())).collect();
         let mut target = Target { probe, here, root, tree, wanted, directories, steps, diff: Vec::new() };
         for entry in entries {
             target.compare(self, entry).await?;
@@ -80,7 +84,7 @@ impl Copy {
         if steps.is_empty() {
             return Ok(Plan::Unchanged(outcome));
         }
-        Ok(Plan::Change { diff, outcome, change: Change::Tree { steps, dest, src: src.to_owned() } })
+        Ok(Plan::Change { diff, outcome, change: CopyChange::Tree { steps, dest, src: src.to_owned() } })
     }
 }
 
@@ -92,17 +96,17 @@ impl Target<'_> {
             // A link's target is not in the tree.
             Some(stat) if stat.kind != FileKind::Link => Ok(Some(stat.clone())),
             None if !tree.is_behind_link(relative) => Ok(None),
-            _ => Ok(self.probe.stat(&host_path::join(&self.root, relative), Links::Keep).await?),
+            _ => Ok(self.probe.stat(&host_path::join_path(&self.root, relative), Links::Keep).await?),
         }
     }
 
-    async fn compare(&mut self, copy: &Copy, entry: Entry) -> Result<(), Error> {
+    async fn compare(&mut self, copy: &Copy, entry: CopyEntry) -> Result<(), Error> {
         let there = self.there(&entry.path).await?;
-        let path = host_path::join(&self.root, &entry.path);
+        let path = host_path::join_path(&self.root, &entry.path);
         match entry.what {
-            What::Directory => self.directory(path, there).await,
-            What::Link { target } => self.link(path, there, target),
-            What::Local { .. } | What::OnHost { .. } => {
+            CopyEntryKind::Directory => self.directory(path, there).await,
+            CopyEntryKind::Link { target } => self.link(path, there, target),
+            CopyEntryKind::Local { .. } | CopyEntryKind::OnHost { .. } => {
                 if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory) {
                     return Err(Error::failed(format!("cannot write {path}: it is a directory")));
                 }
@@ -110,7 +114,7 @@ impl Target<'_> {
                     return Ok(());
                 }
                 match entry.what {
-                    What::Local { path: from, size, mode, is_vault } => {
+                    CopyEntryKind::Local { path: from, size, mode, is_vault } => {
                         let wanted = self.wanted_of(mode);
                         let content = match is_vault && copy.decrypt {
                             true => Content::Bytes(vault_file::decrypt(self.here, &from).await?),
@@ -120,7 +124,7 @@ impl Target<'_> {
                         let size = if let Content::Bytes(plain) = &content { plain.len() as u64 } else { size };
                         let source = from.display().to_string();
                         let directories = self.directories.clone();
-                        let wish = Wish {
+                        let wish = DesiredFile {
                             content,
                             wanted: &wanted,
                             directories: &directories,
@@ -131,7 +135,7 @@ impl Target<'_> {
                         };
                         self.local_file(path, there, size, wish).await
                     }
-                    What::OnHost { path: from, size, mode } => {
+                    CopyEntryKind::OnHost { path: from, size, mode } => {
                         self.host_file(copy, path, there, from, size, mode).await
                     }
                     _ => Ok(()),
@@ -141,7 +145,7 @@ impl Target<'_> {
     }
 
     /// The attributes of a file whose source has the mode.
-    fn wanted_of(&self, mode: u32) -> Wanted {
+    fn wanted_of(&self, mode: u32) -> DesiredAttributes {
         match self.wanted.mode {
             Some(Mode::Preserve) => self.wanted.with_mode(Some(Mode::Exact(mode))),
             _ => self.wanted.clone(),
@@ -156,7 +160,7 @@ impl Target<'_> {
         match there {
             Some(stat) if stat.kind == FileKind::Directory => {}
             Some(_) => return Err(Error::failed(format!("cannot create the directory {path}: a file has this name"))),
-            None => self.steps.push(Step::MakeDirectory(path, self.directories.for_new(FileKind::Directory))),
+            None => self.steps.push(CopyStep::MakeDirectory(path, self.directories.for_new(FileKind::Directory))),
         }
         Ok(())
     }
@@ -174,16 +178,22 @@ impl Target<'_> {
         };
         let same = there.is_some_and(|stat| stat.link_target.as_deref() == Some(target.as_str()));
         if !same || !is_empty(&attributes) {
-            self.steps.push(Step::Symlink { target, path, attributes });
+            self.steps.push(CopyStep::Symlink { target, path, attributes });
         }
         Ok(())
     }
 
-    async fn local_file(&mut self, path: String, there: Option<Stat>, size: u64, wish: Wish<'_>) -> Result<(), Error> {
+    async fn local_file(
+        &mut self,
+        path: String,
+        there: Option<Stat>,
+        size: u64,
+        wish: DesiredFile<'_>,
+    ) -> Result<(), Error> {
         let destination = Destination::known(path.clone(), self.with_digest(&path, there, size).await?);
-        let found = file_write::compare(self.probe, self.here, &destination, wish).await?;
+        let found = file_write::compare_file(self.probe, self.here, &destination, wish).await?;
         self.diff.extend(found.diff);
-        self.steps.extend(found.write.map(|write| Step::Write(Box::new(write))));
+        self.steps.extend(found.write.map(|write| CopyStep::Write(Box::new(write))));
         Ok(())
     }
 
@@ -231,8 +241,8 @@ impl Target<'_> {
         };
         if let Some(stat) = stat.as_ref().filter(|_| same) {
             if !is_empty(&attributes) {
-                self.diff.extend(file_attributes::diff(&path, stat, &attributes).filter(|_| self.here.diff));
-                self.steps.push(Step::SetAttributes(path, attributes));
+                self.diff.extend(file_attributes::attributes_diff(&path, stat, &attributes).filter(|_| self.here.diff));
+                self.steps.push(CopyStep::SetAttributes(path, attributes));
             }
             return Ok(());
         }
@@ -240,7 +250,7 @@ impl Target<'_> {
             let sizes = (stat.as_ref().map(|stat| stat.size), size);
             self.diff.push(diff_of(self.probe, &path, &from, sizes).await?);
         }
-        self.steps.push(Step::CopyOnHost(HostCopy {
+        self.steps.push(CopyStep::CopyOnHost(HostCopy {
             directory: host_path::parent(&path).to_owned(),
             from,
             to: path,

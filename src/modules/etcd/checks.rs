@@ -63,7 +63,7 @@ pub(super) struct Limits {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CheckState {
     Ok,
     Warning,
     Refused,
@@ -73,28 +73,28 @@ pub(super) enum State {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Check {
+pub(super) struct EtcdCheck {
     pub name: &'static str,
-    pub state: State,
+    pub state: CheckState,
     /// The figure.
     pub found: String,
     /// What to do. Empty: nothing.
     pub hint: String,
 }
 
-impl Check {
+impl EtcdCheck {
     /// `lag: h3 is 1200 entries behind the leader; wait until ...`
     pub(super) fn sentence(&self) -> String {
         format!("{}: {}; {}", self.name, self.found, self.hint)
     }
 
-    pub(super) fn value(&self) -> Value {
+    pub(super) fn check_value(&self) -> Value {
         let state = match self.state {
-            State::Ok => "ok",
-            State::Warning => "warning",
-            State::Refused => "refused",
-            State::Skipped => "skipped",
-            State::Unknown => "unknown",
+            CheckState::Ok => "ok",
+            CheckState::Warning => "warning",
+            CheckState::Refused => "refused",
+            CheckState::Skipped => "skipped",
+            CheckState::Unknown => "unknown",
         };
         Value::from_pairs([
             ("check", Value::from(self.name)),
@@ -106,10 +106,10 @@ impl Check {
 }
 
 /// All checks, over what the members and the hosts said.
-pub(super) fn all(cluster: &Cluster, hosts: &[HostFigures], limits: Limits) -> Vec<Check> {
+pub(super) fn run_checks(cluster: &Cluster, hosts: &[HostFigures], limits: Limits) -> Vec<EtcdCheck> {
     let mut checks = Vec::new();
     let mut add =
-        |name, (state, found, hint): Finding| checks.push(Check { name, state, found, hint: hint.to_owned() });
+        |name, (state, found, hint): Finding| checks.push(EtcdCheck { name, state, found, hint: hint.to_owned() });
     add("reachable", reachable(cluster));
     add("members", members(cluster, hosts));
     add("leader", leader(cluster));
@@ -127,18 +127,18 @@ pub(super) fn all(cluster: &Cluster, hosts: &[HostFigures], limits: Limits) -> V
     checks
 }
 
-type Finding = (State, String, &'static str);
+type Finding = (CheckState, String, &'static str);
 
 fn ok(found: impl Into<String>) -> Finding {
-    (State::Ok, found.into(), "")
+    (CheckState::Ok, found.into(), "")
 }
 
 fn refused(found: impl Into<String>, hint: &'static str) -> Finding {
-    (State::Refused, found.into(), hint)
+    (CheckState::Refused, found.into(), hint)
 }
 
 fn unknown() -> Finding {
-    (State::Unknown, "not read".to_owned(), "")
+    (CheckState::Unknown, "not read".to_owned(), "")
 }
 
 /// The endpoint at which a member answered.
@@ -148,13 +148,17 @@ fn of<'c>(cluster: &'c Cluster, member: &Member) -> Option<&'c Endpoint> {
 }
 
 fn called(cluster: &Cluster, endpoint: &Endpoint) -> String {
-    endpoint.member_id().map_or_else(|| endpoint.endpoint.clone(), |id| cluster.name(id))
+    endpoint.member_id().map_or_else(|| endpoint.endpoint.clone(), |id| cluster.member_name(id))
 }
 
 fn reachable(cluster: &Cluster) -> Finding {
     let all = cluster.members.len();
-    let silent: Vec<String> =
-        cluster.members.iter().filter(|member| of(cluster, member).is_none()).map(|m| cluster.name(m.id)).collect();
+    let silent: Vec<String> = cluster
+        .members
+        .iter()
+        .filter(|member| of(cluster, member).is_none())
+        .map(|m| cluster.member_name(m.id))
+        .collect();
     if all == 0 {
         return refused("no member answers", "start etcd on a majority of the hosts");
     }
@@ -206,7 +210,7 @@ fn leader(cluster: &Cluster) -> Finding {
     let terms: BTreeSet<u64> = statuses().map(|status| status.raft_term).collect();
     match (leaders.len(), cluster.leader) {
         (1, Some(leader)) if terms.len() == 1 => {
-            ok(format!("{}, term {}", cluster.name(leader), terms.first().copied().unwrap_or_default()))
+            ok(format!("{}, term {}", cluster.member_name(leader), terms.first().copied().unwrap_or_default()))
         }
         (_, None) => refused("no leader", "start enough members for a majority"),
         _ => refused(
@@ -218,7 +222,7 @@ fn leader(cluster: &Cluster) -> Finding {
 
 fn learners(cluster: &Cluster) -> Finding {
     let left = cluster.members.iter().filter(|member| member.is_learner || member.name.is_empty());
-    let names: Vec<String> = left.map(|member| cluster.name(member.id)).collect();
+    let names: Vec<String> = left.map(|member| cluster.member_name(member.id)).collect();
     if names.is_empty() {
         return ok("none");
     }
@@ -229,8 +233,11 @@ fn learners(cluster: &Cluster) -> Finding {
 }
 
 fn alarms(cluster: &Cluster) -> Finding {
-    let alarms: Vec<String> =
-        cluster.alarms.iter().map(|alarm| format!("{} on {}", alarm.alarm, cluster.name(alarm.member))).collect();
+    let alarms: Vec<String> = cluster
+        .alarms
+        .iter()
+        .map(|alarm| format!("{} on {}", alarm.alarm, cluster.member_name(alarm.member)))
+        .collect();
     if alarms.is_empty() {
         return ok("none");
     }
@@ -268,7 +275,7 @@ fn versions(cluster: &Cluster) -> Finding {
             refused(text, "members may differ by one minor version: complete the upgrade")
         }
         (Some(low), Some(high)) if low != high => {
-            (State::Warning, text, "an upgrade is not complete: run playbooks/etcd.yml again")
+            (CheckState::Warning, text, "an upgrade is not complete: run playbooks/etcd.yml again")
         }
         _ => ok(text),
     }
@@ -321,7 +328,7 @@ fn fsync(cluster: &Cluster, limits: Limits) -> Finding {
     if most > limits.fsync_ms {
         refused(found, "the disk is too slow for etcd: move the data to a faster one, or raise etcd_fsync_limit_ms")
     } else if most > FAST_FSYNC {
-        (State::Warning, found, "etcd advises less than 10 ms")
+        (CheckState::Warning, found, "etcd advises less than 10 ms")
     } else {
         ok(found)
     }
@@ -358,7 +365,9 @@ fn clock(hosts: &[HostFigures]) -> Finding {
     let found = format!("{:.1} s between the hosts at most", most - least);
     match most - least {
         apart if apart > CLOCK_LIMIT => refused(found, "synchronize the clocks (chrony, systemd-timesyncd)"),
-        apart if apart > CLOCK_WARNING => (State::Warning, found, "synchronize the clocks (chrony, systemd-timesyncd)"),
+        apart if apart > CLOCK_WARNING => {
+            (CheckState::Warning, found, "synchronize the clocks (chrony, systemd-timesyncd)")
+        }
         _ => ok(found),
     }
 }
@@ -413,11 +422,11 @@ mod tests {
     fn fails(change: impl FnOnce(&mut Vec<Endpoint>, &mut Vec<HostFigures>)) -> Vec<String> {
         let (mut endpoints, mut hosts) = (vec![endpoint(1), endpoint(2), endpoint(3)], hosts());
         change(&mut endpoints, &mut hosts);
-        let checks = all(&Cluster::of(endpoints), &hosts, LIMITS);
+        let checks = run_checks(&Cluster::from_endpoints(endpoints), &hosts, LIMITS);
         assert_eq!(checks.len(), NAMES.len());
         checks
             .iter()
-            .filter(|check| check.state != State::Ok)
+            .filter(|check| check.state != CheckState::Ok)
             .map(|check| format!("{} {:?}", check.name, check.state))
             .collect()
     }
@@ -468,8 +477,8 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_check_the_figure_and_what_to_do() {
-        let checks = all(&Cluster::of(vec![endpoint(1), endpoint(2)]), &hosts(), LIMITS);
-        let refused = checks.iter().find(|check| check.state == State::Refused).unwrap().sentence();
+        let checks = run_checks(&Cluster::from_endpoints(vec![endpoint(1), endpoint(2)]), &hosts(), LIMITS);
+        let refused = checks.iter().find(|check| check.state == CheckState::Refused).unwrap().sentence();
         assert!(refused.starts_with("reachable: 2 of 3 members answer; not: h3; start the members"), "{refused}");
     }
 }

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::checks::{self, Check, HostFigures, Limits, NAMES, State};
+use super::checks::{self, CheckState, EtcdCheck, HostFigures, Limits, NAMES};
 use super::{Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,29 +37,40 @@ impl Module for EtcdGate {
         arguments: &[
             Argument::new(
                 "endpoints",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Client addresses as seen from the host, https://a:2379",
             )
             .required(),
-            Argument::new("ca_cert", Kind::Path, "A file with the certificate authority of the members"),
-            Argument::new("client_cert", Kind::Path, "A file with the client certificate").alias(&["cert"]),
-            Argument::new("client_key", Kind::Path, "A file with its private key").alias(&["key"]),
-            Argument::new("remote_src", Kind::Bool, "Whether these files are on the host, not on the controller")
-                .default("true"),
-            Argument::new("timeout", Kind::Int, "Timeout for one request to a member, in seconds").default("10"),
+            Argument::new("ca_cert", ArgumentKind::Path, "A file with the certificate authority of the members"),
+            Argument::new("client_cert", ArgumentKind::Path, "A file with the client certificate").alias(&["cert"]),
+            Argument::new("client_key", ArgumentKind::Path, "A file with its private key").alias(&["key"]),
+            Argument::new(
+                "remote_src",
+                ArgumentKind::Bool,
+                "Whether these files are on the host, not on the controller",
+            )
+            .default("true"),
+            Argument::new("timeout", ArgumentKind::Int, "Timeout for one request to a member, in seconds")
+                .default("10"),
             Argument::new(
                 "hosts",
-                Kind::List(&Kind::Dict),
+                ArgumentKind::List(&ArgumentKind::Dict),
                 "What is known of the members' hosts: host, disk_free_mb, days_left, clock, peer_url",
             )
             .default("[]"),
-            Argument::new("write_test_key", Kind::Str, "A key to write, read and delete through every endpoint"),
-            Argument::new("allow_full", Kind::Bool, "Whether members may be out of space (alarm NOSPACE)")
+            Argument::new(
+                "write_test_key",
+                ArgumentKind::Str,
+                "A key to write, read and delete through every endpoint",
+            ),
+            Argument::new("allow_full", ArgumentKind::Bool, "Whether members may be out of space (alarm NOSPACE)")
                 .default("false"),
-            Argument::new("checks", Kind::List(&Kind::Str), "The checks to make (default: all)").default("[]"),
-            Argument::new("skip", Kind::List(&Kind::Str), "The checks to leave out").default("[]"),
-            Argument::new("fsync_limit_ms", Kind::Float, "How slow the disk may be, in milliseconds").default("1000"),
-            Argument::new("certificate_days", Kind::Int, "How many days certificates must be valid at least")
+            Argument::new("checks", ArgumentKind::List(&ArgumentKind::Str), "The checks to make (default: all)")
+                .default("[]"),
+            Argument::new("skip", ArgumentKind::List(&ArgumentKind::Str), "The checks to leave out").default("[]"),
+            Argument::new("fsync_limit_ms", ArgumentKind::Float, "How slow the disk may be, in milliseconds")
+                .default("1000"),
+            Argument::new("certificate_days", ArgumentKind::Int, "How many days certificates must be valid at least")
                 .default("7"),
         ],
         free_form: None,
@@ -123,18 +134,18 @@ impl EtcdGate {
         };
         let cluster = questions.ask_all(probe, here, write_test_key, true).await?;
         let limits = Limits { fsync_ms: self.fsync_limit_ms, days: self.certificate_days };
-        let mut made = checks::all(&cluster, &self.hosts, limits);
+        let mut made = checks::run_checks(&cluster, &self.hosts, limits);
         made.retain(|check| self.checks.is_empty() || self.checks.iter().any(|name| name == check.name));
         for check in &mut made {
             let is_skipped = self.skip.iter().any(|name| name == check.name);
-            if is_skipped && check.state != State::Ok {
-                check.state = State::Skipped;
+            if is_skipped && check.state != CheckState::Ok {
+                check.state = CheckState::Skipped;
             }
         }
-        let of = |state: State| made.iter().filter(move |check| check.state == state).map(Check::sentence);
-        let refusals: Vec<String> = of(State::Refused).collect();
-        let warnings: Vec<String> = of(State::Warning).collect();
-        let mut outcome = cluster.outcome();
+        let of = |state: CheckState| made.iter().filter(move |check| check.state == state).map(EtcdCheck::sentence);
+        let refusals: Vec<String> = of(CheckState::Refused).collect();
+        let warnings: Vec<String> = of(CheckState::Warning).collect();
+        let mut outcome = cluster.cluster_outcome();
         if !refusals.is_empty() {
             let healthy = outcome.message.take().into_iter();
             let all = healthy.chain(refusals.iter().map(|refusal| format!("refused by the check {refusal}")));
@@ -142,7 +153,7 @@ impl EtcdGate {
         }
         Ok(outcome
             .with("passed", refusals.is_empty())
-            .with("checks", made.iter().map(Check::value).collect::<Value>())
+            .with("checks", made.iter().map(EtcdCheck::check_value).collect::<Value>())
             .with("refusals", refusals)
             .with("warnings", warnings))
     }

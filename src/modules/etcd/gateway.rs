@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::http::{self, Failure, Request, Response, Tls, Url};
+use crate::http::{self, HttpError, Request, Response, Tls, Url};
 use crate::remote::Probe;
 
 /// What a member answered instead of what it was asked for.
@@ -111,12 +111,12 @@ impl Metrics {
 }
 
 impl Gateway<'_> {
-    pub(super) async fn version(&self) -> Result<Version, Failure> {
+    pub(super) async fn server_version(&self) -> Result<Version, HttpError> {
         let response = self.get("/version").await?;
         self.parse(&response)
     }
 
-    pub(super) async fn health(&self) -> Result<Result<(), Refusal>, Failure> {
+    pub(super) async fn health(&self) -> Result<Result<(), Refusal>, HttpError> {
         #[derive(Deserialize)]
         struct Health {
             health: Value,
@@ -132,12 +132,12 @@ impl Gateway<'_> {
         })
     }
 
-    pub(super) async fn status(&self) -> Result<Result<Status, Refusal>, Failure> {
+    pub(super) async fn status(&self) -> Result<Result<Status, Refusal>, HttpError> {
         self.call("/v3/maintenance/status", json!({})).await
     }
 
     /// The figures that only the metrics tell. The client address serves them too.
-    pub(super) async fn metrics(&self) -> Result<Result<Metrics, Refusal>, Failure> {
+    pub(super) async fn metrics(&self) -> Result<Result<Metrics, Refusal>, HttpError> {
         let response = self.get("/metrics").await?;
         Ok(match response.status {
             200 => Ok(Metrics::parse(&String::from_utf8_lossy(&response.body))),
@@ -146,7 +146,7 @@ impl Gateway<'_> {
     }
 
     /// The members as this one knows them.
-    pub(super) async fn members(&self, version: &str) -> Result<Result<Vec<Member>, Refusal>, Failure> {
+    pub(super) async fn members(&self, version: &str) -> Result<Result<Vec<Member>, Refusal>, HttpError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct List {
@@ -161,7 +161,7 @@ impl Gateway<'_> {
         }))
     }
 
-    pub(super) async fn alarms(&self) -> Result<Result<Vec<Alarm>, Refusal>, Failure> {
+    pub(super) async fn alarms(&self) -> Result<Result<Vec<Alarm>, Refusal>, HttpError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct List {
@@ -171,7 +171,7 @@ impl Gateway<'_> {
     }
 
     /// A read that needs a quorum. None: there is no such key.
-    pub(super) async fn read(&self, key: &[u8]) -> Result<Result<Option<Vec<u8>>, Refusal>, Failure> {
+    pub(super) async fn read_key(&self, key: &[u8]) -> Result<Result<Option<Vec<u8>>, Refusal>, HttpError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Range {
@@ -187,14 +187,14 @@ impl Gateway<'_> {
     }
 
     /// Writes a key of this member's own below `key`, reads it back, and deletes it.
-    pub(super) async fn write_and_delete(&self, key: &str) -> Result<Result<(), Refusal>, Failure> {
+    pub(super) async fn write_and_delete(&self, key: &str) -> Result<Result<(), Refusal>, HttpError> {
         let key = format!("{key}/{}", self.url.address());
         let content: [u8; 16] = rand::random();
         let put = json!({"key": BASE64.encode(&key), "value": BASE64.encode(content)});
         if let Err(refusal) = self.call::<Value>("/v3/kv/put", put).await? {
             return Ok(Err(refusal));
         }
-        let read = self.read(key.as_bytes()).await?;
+        let read = self.read_key(key.as_bytes()).await?;
         let deleted = self.call::<Value>("/v3/kv/deleterange", json!({"key": BASE64.encode(&key)})).await?;
         Ok(match (read, deleted) {
             (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
@@ -203,11 +203,15 @@ impl Gateway<'_> {
         })
     }
 
-    async fn get(&self, path: &str) -> Result<Response, Failure> {
+    async fn get(&self, path: &str) -> Result<Response, HttpError> {
         self.send(Request::get(Url { path: path.to_owned(), ..self.url.clone() })).await
     }
 
-    async fn call<T: for<'de> Deserialize<'de>>(&self, path: &str, body: Value) -> Result<Result<T, Refusal>, Failure> {
+    async fn call<T: for<'de> Deserialize<'de>>(
+        &self,
+        path: &str,
+        body: Value,
+    ) -> Result<Result<T, Refusal>, HttpError> {
         let request = Request {
             method: "POST".to_owned(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
@@ -221,12 +225,12 @@ impl Gateway<'_> {
         self.parse(&response).map(Ok)
     }
 
-    async fn send(&self, request: Request) -> Result<Response, Failure> {
+    async fn send(&self, request: Request) -> Result<Response, HttpError> {
         http::send(self.probe, self.tls, &request, self.limit).await
     }
 
-    fn parse<T: for<'de> Deserialize<'de>>(&self, response: &Response) -> Result<T, Failure> {
-        serde_json::from_slice(&response.body).map_err(|_| Failure::Protocol {
+    fn parse<T: for<'de> Deserialize<'de>>(&self, response: &Response) -> Result<T, HttpError> {
+        serde_json::from_slice(&response.body).map_err(|_| HttpError::Protocol {
             address: self.url.address(),
             reason: format!("this does not look like etcd: {}", refusal(response)),
         })

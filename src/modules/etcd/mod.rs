@@ -17,10 +17,10 @@ use gateway::Gateway;
 use report::{Cluster, Endpoint};
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
-use crate::http::{Failure, Tls, Url};
+use crate::http::{HttpError, Tls, Url};
 use crate::modules::web::TlsFiles;
 use crate::remote::{Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
@@ -48,32 +48,32 @@ impl Module for EtcdClusterInfo {
         arguments: &[
             Argument::new(
                 "endpoints",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Client addresses as seen from the host, https://a:2379",
             )
             .required(),
-            Argument::new("ca_cert", Kind::Path, "A file with the certificate authority of the members"),
-            Argument::new("client_cert", Kind::Path, "A file with the client certificate").alias(&["cert"]),
-            Argument::new("client_key", Kind::Path, "A file with its private key").alias(&["key"]),
-            Argument::new("remote_src", Kind::Bool, "Whether these files are on the host, not on the controller")
+            Argument::new("ca_cert", ArgumentKind::Path, "A file with the certificate authority of the members"),
+            Argument::new("client_cert", ArgumentKind::Path, "A file with the client certificate").alias(&["cert"]),
+            Argument::new("client_key", ArgumentKind::Path, "A file with its private key").alias(&["key"]),
+            Argument::new("remote_src", ArgumentKind::Bool, "Whether these files are on the host, not on the controller")
                 .default("true"),
-            Argument::new("timeout", Kind::Int, "Timeout for one request to a member, in seconds").default("5"),
+            Argument::new("timeout", ArgumentKind::Int, "Timeout for one request to a member, in seconds").default("5"),
             Argument::new(
                 "whole_cluster",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to query members that are not among the endpoints, too, at the addresses that they registered",
             )
             .default("false"),
             Argument::new(
                 "linearizable",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to make every member do a linearizable read, which needs a quorum",
             )
             .default("false"),
-            Argument::new("write_test_key", Kind::Str, "A key to write, read and delete through every member"),
+            Argument::new("write_test_key", ArgumentKind::Str, "A key to write, read and delete through every member"),
             Argument::new(
                 "allow_full",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether members may be out of space: leaves out the alarm NOSPACE, and the health that members report, \
                  which includes it",
             )
@@ -135,7 +135,7 @@ impl Module for EtcdClusterInfo {
 
 impl EtcdClusterInfo {
     async fn look(&self, probe: &Probe, here: &Controller<'_>, write_test_key: Option<&str>) -> Result<Outcome, Error> {
-        Ok(self.ask_all(probe, here, write_test_key, false).await?.outcome())
+        Ok(self.ask_all(probe, here, write_test_key, false).await?.cluster_outcome())
     }
 
     /// Asks every endpoint at once. One that does not answer is part of the picture; only the host itself being gone
@@ -156,7 +156,7 @@ impl EtcdClusterInfo {
                 let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
                 let ca = self.ca_cert.as_deref();
                 let files = TlsFiles { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
-                files.load(probe, true).await.map_err(certificate_error)?
+                files.load_tls(probe, true).await.map_err(certificate_error)?
             }
             false => Tls::none(),
         };
@@ -176,7 +176,7 @@ impl EtcdClusterInfo {
                 endpoints.extend(other?);
             }
         }
-        Ok(Cluster::of(endpoints))
+        Ok(Cluster::from_endpoints(endpoints))
     }
 
     /// Asks a member at the addresses that it registered, one after the other until one answers. No write is tried: it
@@ -259,9 +259,9 @@ async fn endpoint(gateway: &Gateway<'_>, written: &str, questions: Questions<'_>
     let mut endpoint = Endpoint::new(written);
     match ask(gateway, &mut endpoint, questions).await {
         Ok(()) => Ok(endpoint),
-        Err(Failure::Host(error)) => Err(error.into()),
+        Err(HttpError::Host(error)) => Err(error.into()),
         Err(failure) => {
-            endpoint.certificate_error = matches!(failure, Failure::Certificate { .. });
+            endpoint.certificate_error = matches!(failure, HttpError::Certificate { .. });
             endpoint.error = Some(failure.to_string());
             Ok(endpoint)
         }
@@ -269,8 +269,8 @@ async fn endpoint(gateway: &Gateway<'_>, written: &str, questions: Questions<'_>
 }
 
 /// Fills in what the member says. The first question that gets no answer ends it; a refusal by a member is an answer.
-async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Questions<'_>) -> Result<(), Failure> {
-    let version = gateway.version().await?;
+async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Questions<'_>) -> Result<(), HttpError> {
+    let version = gateway.server_version().await?;
     endpoint.reachable = true;
     endpoint.version = version.server;
     endpoint.cluster_version = version.cluster;
@@ -294,7 +294,7 @@ async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Question
         endpoint.problems.push(format!("is not healthy: {refusal}"));
     }
     if questions.linearizable {
-        let read = gateway.read(b"health").await?;
+        let read = gateway.read_key(b"health").await?;
         endpoint.linearizable = Some(read.is_ok());
         if let Err(refusal) = read {
             endpoint.problems.push(format!("rejects linearizable reads: {refusal}"));

@@ -74,10 +74,10 @@ impl Endpoint {
             ("error", self.error.as_deref().map_or_else(|| Value::from(()), Value::from)),
             ("certificate_error", Value::from(self.certificate_error)),
             ("version", Value::from(self.version.as_str())),
-            ("member_id", if known { Value::from(hex(status.header.member_id)) } else { Value::from("") }),
+            ("member_id", if known { Value::from(member_id_hex(status.header.member_id)) } else { Value::from("") }),
             ("db_size", number(status.db_size)),
             ("db_size_in_use", number(status.db_size_in_use)),
-            ("leader", Value::from(if status.leader == 0 { String::new() } else { hex(status.leader) })),
+            ("leader", Value::from(if status.leader == 0 { String::new() } else { member_id_hex(status.leader) })),
             ("is_leader", Value::from(known && status.leader == status.header.member_id)),
             ("raft_term", number(status.raft_term)),
             ("raft_index", number(status.raft_index)),
@@ -129,7 +129,7 @@ pub(super) fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
 }
 
 impl Cluster {
-    pub(super) fn of(endpoints: Vec<Endpoint>) -> Self {
+    pub(super) fn from_endpoints(endpoints: Vec<Endpoint>) -> Self {
         let statuses = || endpoints.iter().filter_map(|endpoint| endpoint.status.as_ref());
         // The member whose term is the newest knows best; those cut off know what was.
         let newest = statuses().max_by_key(|status| (status.raft_term, status.raft_applied_index));
@@ -169,13 +169,17 @@ impl Cluster {
         self.find_disagreements(&mut reasons);
         for member in &self.members {
             if member.name.is_empty() {
-                reasons.push(format!("the member {} ({}) never started", hex(member.id), member.peer_urls.join(", ")));
+                reasons.push(format!(
+                    "the member {} ({}) never started",
+                    member_id_hex(member.id),
+                    member.peer_urls.join(", ")
+                ));
             } else if member.is_learner {
                 reasons.push(format!("the member {} is still a learner", member.name));
             }
         }
         for alarm in &self.alarms {
-            reasons.push(format!("the member {} has the alarm {}", self.name(alarm.member), alarm.alarm));
+            reasons.push(format!("the member {} has the alarm {}", self.member_name(alarm.member), alarm.alarm));
         }
         reasons
     }
@@ -196,22 +200,22 @@ impl Cluster {
             }
         }
         if clusters.len() > 1 {
-            let parts = clusters.iter().map(|(id, names)| format!("{} at {}", hex(*id), names.join(", ")));
+            let parts = clusters.iter().map(|(id, names)| format!("{} at {}", member_id_hex(*id), names.join(", ")));
             reasons
                 .push(format!("the endpoints belong to different clusters: {}", parts.collect::<Vec<_>>().join("; ")));
         } else if lists.len() > 1 {
             let parts = lists.iter().map(|(list, names)| format!("{} members at {}", list.len(), names.join(", ")));
             reasons.push(format!("the endpoints list different members: {}", parts.collect::<Vec<_>>().join("; ")));
         } else if leaders.len() > 1 {
-            let parts = leaders.iter().map(|(id, names)| format!("{} at {}", self.name(*id), names.join(", ")));
+            let parts = leaders.iter().map(|(id, names)| format!("{} at {}", self.member_name(*id), names.join(", ")));
             reasons.push(format!("the endpoints name different leaders: {}", parts.collect::<Vec<_>>().join("; ")));
         }
     }
 
     /// A member's name, or its id if it has none.
-    pub(super) fn name(&self, id: u64) -> String {
+    pub(super) fn member_name(&self, id: u64) -> String {
         let member = self.members.iter().find(|member| member.id == id).filter(|member| !member.name.is_empty());
-        member.map_or_else(|| hex(id), |member| member.name.clone())
+        member.map_or_else(|| member_id_hex(id), |member| member.name.clone())
     }
 
     /// The endpoint by which a member shows that it takes part.
@@ -219,12 +223,12 @@ impl Cluster {
         self.endpoints.iter().find(|endpoint| endpoint.member_id() == Some(id) && endpoint.is_well(self.cluster_id))
     }
 
-    pub(super) fn outcome(self) -> Outcome {
+    pub(super) fn cluster_outcome(self) -> Outcome {
         let voters = self.members.iter().filter(|member| !member.is_learner).count();
         let applied = |id| self.well(id)?.status.as_ref().map(|status| status.raft_applied_index);
         let member = |member: &Member| {
             Value::from_pairs([
-                ("id", Value::from(hex(member.id))),
+                ("id", Value::from(member_id_hex(member.id))),
                 ("name", Value::from(member.name.as_str())),
                 ("peer_urls", Value::from(member.peer_urls.clone())),
                 ("client_urls", Value::from(member.client_urls.clone())),
@@ -236,12 +240,13 @@ impl Cluster {
         };
         let alarm = |alarm: &Alarm| {
             Value::from_pairs([
-                ("id", hex(alarm.member)),
-                ("name", self.name(alarm.member)),
+                ("id", member_id_hex(alarm.member)),
+                ("name", self.member_name(alarm.member)),
                 ("alarm", alarm.alarm.clone()),
             ])
         };
-        let leader = self.leader.map(|id| Value::from_pairs([("id", hex(id)), ("name", self.name(id))]));
+        let leader =
+            self.leader.map(|id| Value::from_pairs([("id", member_id_hex(id)), ("name", self.member_name(id))]));
         let version = self.endpoints.iter().map(|endpoint| endpoint.cluster_version.as_str()).find(|v| !v.is_empty());
         let healthy = self.reasons.is_empty();
         let outcome = match healthy {
@@ -252,7 +257,7 @@ impl Cluster {
             .with("members", self.members.iter().map(member).collect::<Value>())
             .with("endpoints", self.endpoints.iter().map(Endpoint::value).collect::<Value>())
             .with("leader", leader.unwrap_or_else(|| Value::from(())))
-            .with("cluster_id", self.cluster_id.map_or_else(String::new, hex))
+            .with("cluster_id", self.cluster_id.map_or_else(String::new, member_id_hex))
             .with("cluster_version", version.unwrap_or_default())
             .with("alarms", self.alarms.iter().map(alarm).collect::<Value>())
             .with("voters", voters)
@@ -264,6 +269,6 @@ impl Cluster {
 }
 
 /// As etcd writes ids.
-pub(super) fn hex(id: u64) -> String {
+pub(super) fn member_id_hex(id: u64) -> String {
     format!("{id:x}")
 }

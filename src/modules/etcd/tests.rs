@@ -22,12 +22,12 @@ fn endpoint(name: &str, leader: u64) -> Endpoint {
 }
 
 fn reasons(endpoints: Vec<Endpoint>) -> Vec<String> {
-    Cluster::of(endpoints).reasons
+    Cluster::from_endpoints(endpoints).reasons
 }
 
 #[test]
 fn members_that_agree_are_healthy() {
-    let outcome = Cluster::of(vec![endpoint("a", 2), endpoint("b", 2)]).outcome();
+    let outcome = Cluster::from_endpoints(vec![endpoint("a", 2), endpoint("b", 2)]).cluster_outcome();
     assert_eq!(value(&outcome, "healthy"), "True");
     assert_eq!(value(&outcome, "leader"), "{'id': '2', 'name': 'b'}");
     assert_eq!(value(&outcome, "cluster_id"), "7");
@@ -87,7 +87,7 @@ fn one_of_four(id: u64) -> Endpoint {
 }
 
 fn healthy_members(endpoints: Vec<Endpoint>) -> String {
-    let outcome = Cluster::of(endpoints).outcome();
+    let outcome = Cluster::from_endpoints(endpoints).cluster_outcome();
     assert_eq!((value(&outcome, "voters"), value(&outcome, "majority")), ("3".into(), "2".into()));
     let members = value(&outcome, "members");
     ["a", "b", "c", "learner"]
@@ -136,7 +136,7 @@ fn what_is_wrong_with_members_that_nobody_named_is_told_apart() {
     (dead.registered, dead.error) = (true, Some("cannot connect".into()));
     let mut named = one_of_four(1);
     named.members.as_mut().unwrap().pop();
-    let cluster = Cluster::of(vec![named, dead]);
+    let cluster = Cluster::from_endpoints(vec![named, dead]);
     assert_eq!(cluster.absent, ["https://3:2379 does not answer: cannot connect"]);
     assert_eq!(cluster.reasons, Vec::<String>::new());
 }
@@ -145,9 +145,9 @@ fn what_is_wrong_with_members_that_nobody_named_is_told_apart() {
 fn the_reasons_are_in_the_message() {
     let mut down = Endpoint::new("d");
     down.error = Some("cannot connect".into());
-    let outcome = Cluster::of(vec![endpoint("a", 1), down]).outcome();
+    let outcome = Cluster::from_endpoints(vec![endpoint("a", 1), down]).cluster_outcome();
     assert_eq!(outcome.message.unwrap(), "etcd is not healthy: d does not answer: cannot connect");
-    assert_eq!(Cluster::of(vec![endpoint("a", 1)]).outcome().message, None);
+    assert_eq!(Cluster::from_endpoints(vec![endpoint("a", 1)]).cluster_outcome().message, None);
 }
 
 /// An etcd of one member that wants client certificates; ended when dropped.

@@ -2,17 +2,17 @@
 
 use super::super::file_attributes::{self, is_empty};
 use super::super::{Controller, Error, host_path};
-use super::Work;
-use super::steps::Step;
+use super::FilePlan;
+use super::steps::FileStep;
 use crate::remote::{FileKind, Links, Stat};
 
-impl Work<'_> {
+impl FilePlan<'_> {
     pub(super) async fn link(&mut self, here: &Controller<'_>) -> Result<(), Error> {
         let path = self.path.clone();
         self.returns("dest", &path);
         let old = self.there.as_ref().filter(|stat| stat.kind == FileKind::Link).and_then(|s| s.link_target.clone());
         let src = match &self.file.src {
-            Some(src) => self.probe.expand(src).await?,
+            Some(src) => self.probe.expand_on_host(src).await?,
             None if self.file.follow && old.is_some() => old.clone().unwrap_or_default(),
             None if old.is_some() => return self.link_attributes(None).await,
             None => return Err(Error::failed(format!("file: src is required to create the symbolic link {path}"))),
@@ -31,7 +31,7 @@ impl Work<'_> {
         self.make_way("symbolic link").await?;
         self.becomes("link");
         self.properties.change("src", old.as_deref(), src.as_str());
-        self.steps.push(Step::Symlink { target: src, path });
+        self.steps.push(FileStep::Symlink { target: src, path });
         self.link_attributes(target).await
     }
 
@@ -47,7 +47,7 @@ impl Work<'_> {
                 _ => Err(Error::failed(format!("file: src is required to create the hard link {path}"))),
             };
         };
-        let src = self.probe.expand(src).await?;
+        let src = self.probe.expand_on_host(src).await?;
         self.returns("src", &src);
         let Some(target) = self.probe.stat(&src, Links::Follow).await? else {
             return Err(Error::failed(format!("cannot link {path} to {src}: no such file on the host")));
@@ -59,11 +59,11 @@ impl Work<'_> {
         }
         self.make_way("hard link").await?;
         self.becomes("hard");
-        self.steps.push(Step::HardLink { target: src, path: path.clone() });
+        self.steps.push(FileStep::HardLink { target: src, path: path.clone() });
         let lacking = self.wanted.lacking(&target);
         if !is_empty(&lacking) {
             self.properties.attributes(&target, &lacking);
-            self.steps.push(Step::SetAttributes(vec![path], lacking, Links::Follow));
+            self.steps.push(FileStep::SetAttributes(vec![path], lacking, Links::Follow));
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Work<'_> {
             Some(stat) if stat.kind == FileKind::Directory => self.path.as_str(),
             _ => host_path::parent(&self.path),
         };
-        Ok(self.probe.stat(&host_path::join(base, src), Links::Follow).await?)
+        Ok(self.probe.stat(&host_path::join_path(base, src), Links::Follow).await?)
     }
 
     /// Sees whether what is at the path may give way to a link.
@@ -89,10 +89,10 @@ impl Work<'_> {
                 hint: Some("force: true allows it".to_owned()),
             }),
             FileKind::Directory => {
-                if self.probe.list(&path).await?.is_some_and(|names| !names.is_empty()) {
+                if self.probe.list_directory(&path).await?.is_some_and(|names| !names.is_empty()) {
                     return Err(Error::failed(format!("refusing to replace the directory {path}: it is not empty")));
                 }
-                self.steps.push(Step::RemoveDirectory(path));
+                self.steps.push(FileStep::RemoveDirectory(path));
                 Ok(())
             }
             _ => Ok(()),
@@ -118,12 +118,12 @@ impl Work<'_> {
             if let Some(stat) = &stat {
                 self.properties.attributes(stat, &attributes);
             }
-            self.steps.push(Step::SetAttributes(vec![self.path.clone()], attributes, links));
+            self.steps.push(FileStep::SetAttributes(vec![self.path.clone()], attributes, links));
         }
         if let Some(stat) = &stat.filter(|_| links == Links::Follow) {
             let steps = self.times.steps(&self.path, Some(stat));
             if !steps.is_empty() {
-                self.times.describe(&mut self.properties, stat);
+                self.times.add_times(&mut self.properties, stat);
                 self.steps.extend(steps);
             }
         }

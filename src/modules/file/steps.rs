@@ -7,7 +7,7 @@ use crate::remote::{Attributes, Command, Links, Remote};
 /// Paths per command: well below what a host lets through as arguments.
 const MOST_PATHS: usize = 200;
 
-pub(super) enum Step {
+pub(super) enum FileStep {
     Remove(String),
     /// Only an empty one.
     RemoveDirectory(String),
@@ -26,28 +26,28 @@ pub(super) enum Step {
     Touch(Vec<String>, String),
 }
 
-impl Step {
+impl FileStep {
     /// How many paths it is about.
     pub(super) fn count(&self) -> usize {
         match self {
-            Step::SetAttributes(paths, ..) => paths.len(),
+            FileStep::SetAttributes(paths, ..) => paths.len(),
             _ => 1,
         }
     }
 
-    pub(super) async fn apply(self, remote: &Remote) -> Result<(), Error> {
+    pub(super) async fn apply_step(self, remote: &Remote) -> Result<(), Error> {
         match self {
-            Step::Remove(path) => remote.remove(&path).await?,
-            Step::RemoveDirectory(path) => run(remote, &format!("remove {path}"), ["rmdir", "--", &path]).await?,
-            Step::MakeFile(path, attributes) => remote.write(&path, b"", &attributes).await?,
-            Step::MakeDirectory(path, attributes) => remote.make_directory(&path, &attributes).await?,
-            Step::Symlink { target, path } => remote.symlink(&target, &path).await?,
-            Step::HardLink { target, path } => hard_link(remote, &target, &path).await?,
-            Step::SetAttributes(paths, attributes, links) => match paths.as_slice() {
+            FileStep::Remove(path) => remote.remove(&path).await?,
+            FileStep::RemoveDirectory(path) => run(remote, &format!("remove {path}"), ["rmdir", "--", &path]).await?,
+            FileStep::MakeFile(path, attributes) => remote.write(&path, b"", &attributes).await?,
+            FileStep::MakeDirectory(path, attributes) => remote.make_directory(&path, &attributes).await?,
+            FileStep::Symlink { target, path } => remote.symlink(&target, &path).await?,
+            FileStep::HardLink { target, path } => hard_link(remote, &target, &path).await?,
+            FileStep::SetAttributes(paths, attributes, links) => match paths.as_slice() {
                 [path] => remote.set_attributes(path, &attributes, links).await?,
                 paths => set_attributes(remote, paths, &attributes, links).await?,
             },
-            Step::Touch(options, path) => {
+            FileStep::Touch(options, path) => {
                 let what = format!("set the times of {path}");
                 let argv = ["touch"].into_iter().chain(options.iter().map(String::as_str)).chain(["--", &path]);
                 run(remote, &what, argv).await?;
@@ -58,7 +58,7 @@ impl Step {
 }
 
 /// Steps for many paths; those that lack the same share a step.
-pub(super) fn set_on_many(lacking: Vec<(String, Attributes, Links)>) -> Vec<Step> {
+pub(super) fn set_on_many(lacking: Vec<(String, Attributes, Links)>) -> Vec<FileStep> {
     let mut groups: Vec<(Vec<String>, Attributes, Links)> = Vec::new();
     for (path, attributes, links) in lacking.into_iter().filter(|(_, attributes, _)| !is_empty(attributes)) {
         match groups.iter_mut().find(|(_, other, same)| *other == attributes && *same == links) {
@@ -66,7 +66,7 @@ pub(super) fn set_on_many(lacking: Vec<(String, Attributes, Links)>) -> Vec<Step
             None => groups.push((vec![path], attributes, links)),
         }
     }
-    groups.into_iter().map(|(paths, attributes, links)| Step::SetAttributes(paths, attributes, links)).collect()
+    groups.into_iter().map(|(paths, attributes, links)| FileStep::SetAttributes(paths, attributes, links)).collect()
 }
 
 async fn set_attributes(remote: &Remote, paths: &[String], attributes: &Attributes, links: Links) -> Result<(), Error> {
@@ -119,6 +119,6 @@ mod tests {
             ("c".into(), mode(Some(0o700)), Links::Follow),
             ("d".into(), mode(Some(0o600)), Links::Follow),
         ]);
-        assert_eq!(steps.iter().map(Step::count).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(steps.iter().map(FileStep::count).collect::<Vec<_>>(), [2, 1]);
     }
 }

@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 
 use super::super::Error;
 use super::super::file_attributes::Properties;
-use super::steps::Step;
+use super::steps::FileStep;
 use crate::remote::{Command, Probe, Stat};
 use crate::value::float;
 
@@ -27,7 +27,7 @@ enum Time {
 
 impl Times {
     /// Reads the time arguments, each with its format. `touch`: what is not given is now.
-    pub(super) async fn load(
+    pub(super) async fn load_times(
         probe: &Probe,
         access: (Option<&str>, &str),
         modification: (Option<&str>, &str),
@@ -40,7 +40,7 @@ impl Times {
     }
 
     /// What must be done to the times of a path. `stat`: None if it was made just now.
-    pub(super) fn steps(&self, path: &str, stat: Option<&Stat>) -> Vec<Step> {
+    pub(super) fn steps(&self, path: &str, stat: Option<&Stat>) -> Vec<FileStep> {
         let access = self.access.differs(stat.map(|stat| stat.atime));
         let modification = self.modification.differs(stat.map(|stat| stat.mtime));
         let touch = |which: Option<&str>, time: &Time| {
@@ -49,7 +49,7 @@ impl Times {
                 Time::Now | Time::Preserve => Vec::new(),
             };
             let options = ["-c"].into_iter().chain(which).chain(stamp).map(str::to_owned);
-            Step::Touch(options.collect(), path.to_owned())
+            FileStep::Touch(options.collect(), path.to_owned())
         };
         if access && modification && self.access == self.modification {
             return vec![touch(None, &self.access)];
@@ -60,7 +60,7 @@ impl Times {
     }
 
     /// Adds the written times that change.
-    pub(super) fn describe(&self, properties: &mut Properties, stat: &Stat) {
+    pub(super) fn add_times(&self, properties: &mut Properties, stat: &Stat) {
         for (name, time, now) in [("atime", &self.access, stat.atime), ("mtime", &self.modification, stat.mtime)] {
             match time {
                 Time::At { seconds, .. } => properties.change(name, float::whole_part(now), *seconds),
@@ -109,7 +109,7 @@ mod tests {
 
     fn options(times: &Times) -> Vec<Vec<String>> {
         let options = times.steps("/x", None).into_iter().map(|step| match step {
-            Step::Touch(options, _) => options,
+            FileStep::Touch(options, _) => options,
             _ => panic!("not a touch"),
         });
         options.collect()

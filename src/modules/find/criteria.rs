@@ -4,7 +4,7 @@ use fancy_regex::Regex;
 
 use super::super::file_mode::Mode;
 use super::super::{Error, name_pattern, python_regex};
-use super::{Find, Stamp, Type};
+use super::{Find, FindTimestamp, Type};
 use crate::remote::{FileKind, Stat};
 use crate::value::float;
 
@@ -16,7 +16,7 @@ pub(super) struct Criteria {
     excludes: Vec<Regex>,
     /// Seconds; negative: at most.
     age: Option<i64>,
-    stamp: Stamp,
+    stamp: FindTimestamp,
     now: i64,
     /// Bytes; negative: at most.
     size: Option<i64>,
@@ -45,7 +45,7 @@ impl Criteria {
             stamp: find.age_stamp,
             now,
             size: find.size.as_deref().map(|size| amount("size", size, bytes)).transpose()?,
-            mode: find.mode.as_deref().map(|mode| Mode::parse(mode).apply(0, false, 0)),
+            mode: find.mode.as_deref().map(|mode| Mode::parse_mode(mode).apply_mode(0, false, 0)),
             exact_mode: find.exact_mode,
             contains: find.contains.as_deref().map(|text| python_regex::compile(text, "contains")).transpose()?,
             whole_file: find.read_whole_file,
@@ -100,9 +100,9 @@ impl Criteria {
 
     fn is_old(&self, stat: &Stat) -> bool {
         let time = match self.stamp {
-            Stamp::Atime => stat.atime,
-            Stamp::Ctime => stat.ctime,
-            Stamp::Mtime => stat.mtime,
+            FindTimestamp::Atime => stat.atime,
+            FindTimestamp::Ctime => stat.ctime,
+            FindTimestamp::Mtime => stat.mtime,
         };
         let age = self.now.saturating_sub(float::whole_part(time.floor()));
         self.age.is_none_or(|limit| if limit >= 0 { age >= limit } else { age <= -limit })

@@ -1,7 +1,7 @@
 //! The `checksum` argument: what it asks for, and lists of digests as `sha256sum` and BSD's tools write them.
 
 use super::algorithm;
-use super::fetched::Source;
+use super::fetched::DownloadSource;
 use crate::modules::Error;
 use crate::remote::Digest;
 
@@ -14,7 +14,7 @@ pub(super) struct Checksum {
 }
 
 /// The two parts of `sha256:…`.
-pub(super) fn split(text: &str) -> Result<(&str, &str), Error> {
+pub(super) fn split_checksum(text: &str) -> Result<(&str, &str), Error> {
     text.split_once(':').ok_or_else(|| {
         Error::failed(format!("the checksum {text:?} must be an algorithm, a colon and a digest or an address"))
     })
@@ -22,7 +22,7 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), Error> {
 
 impl Checksum {
     /// Characters that are no letters or digits are left out: copied digests come with odd blanks.
-    pub(super) fn parse(name: &str, digest: &str) -> Result<Checksum, Error> {
+    pub(super) fn parse_checksum(name: &str, digest: &str) -> Result<Checksum, Error> {
         let algorithm = algorithm(name).ok_or_else(|| Error::Failed {
             message: format!("unknown checksum algorithm {name:?}"),
             hint: Some("use md5, sha1, sha224, sha256, sha384 or sha512".to_owned()),
@@ -35,7 +35,7 @@ impl Checksum {
     }
 
     /// An error if the digest of what came is another.
-    pub(super) fn check(&self, url: &Source, found: String) -> Result<(), Error> {
+    pub(super) fn check_checksum(&self, url: &DownloadSource, found: String) -> Result<(), Error> {
         if self.digest == found {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Checksum {
 }
 
 /// The digest of a file in a list; a list of one word is the digest itself.
-pub(super) fn find<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn find_digest<'a>(list: &'a str, name: &str) -> Option<&'a str> {
     let mut words = list.split_whitespace();
     if let (Some(only), None) = (words.next(), words.next()) {
         return Some(only);
@@ -73,25 +73,28 @@ mod tests {
 
     #[test]
     fn a_checksum_is_an_algorithm_and_a_digest() {
-        let checksum = Checksum::parse("SHA1", " AB\u{200b}12 ").unwrap();
+        let checksum = Checksum::parse_checksum("SHA1", " AB\u{200b}12 ").unwrap();
         assert_eq!((checksum.algorithm, checksum.digest.as_str()), (Digest::Sha1, "ab12"));
-        assert!(split("abcd").unwrap_err().to_string().contains("\"abcd\" must be an algorithm"));
+        assert!(split_checksum("abcd").unwrap_err().to_string().contains("\"abcd\" must be an algorithm"));
         assert!(
-            Checksum::parse("crc32", "ab").unwrap_err().to_string().contains("unknown checksum algorithm \"crc32\"")
+            Checksum::parse_checksum("crc32", "ab")
+                .unwrap_err()
+                .to_string()
+                .contains("unknown checksum algorithm \"crc32\"")
         );
         for wrong in ["", "xyz", "a_b"] {
-            assert!(Checksum::parse("md5", wrong).is_err(), "{wrong}");
+            assert!(Checksum::parse_checksum("md5", wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn lists_of_every_form_are_read() {
-        assert_eq!(find("abc\n", "x"), Some("abc"));
+        assert_eq!(find_digest("abc\n", "x"), Some("abc"));
         let list = "11  other\n22 *a b.txt\n33  ./x\nSHA256 (y (1)) = 44\r\n55  x\n";
         for (name, digest) in [("a b.txt", "22"), ("x", "33"), ("y (1)", "44")] {
-            assert_eq!(find(list, name), Some(digest), "{name}");
+            assert_eq!(find_digest(list, name), Some(digest), "{name}");
         }
-        assert_eq!(find(list, "nothing"), None);
-        assert_eq!(find("", "x"), None);
+        assert_eq!(find_digest(list, "nothing"), None);
+        assert_eq!(find_digest("", "x"), None);
     }
 }

@@ -8,10 +8,10 @@ use chrono::DateTime;
 use tempfile::TempDir;
 
 use super::GetUrl;
-use crate::http::follow::{Manner, Redirects, basic};
+use crate::http::follow::{Redirects, RequestOptions, basic};
 use crate::http::network::Network;
 use crate::http::url::decode;
-use crate::http::{Failure, LARGEST_DOWNLOAD, Request, Response, Tls, Url};
+use crate::http::{HttpError, LARGEST_DOWNLOAD, Request, Response, Tls, Url};
 use crate::modules::Error;
 use crate::modules::web::TlsFiles;
 use crate::remote::{Digest, FileKind, Links, Probe};
@@ -31,7 +31,7 @@ pub(super) enum Answer {
 
 /// Where a file is.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum DownloadSource {
     Web(Url),
     /// On the host.
     File {
@@ -40,30 +40,30 @@ pub(super) enum Source {
     },
 }
 
-impl Source {
+impl DownloadSource {
     /// The error says what is wrong and does not show a password.
-    pub(super) fn parse(text: &str) -> Result<Source, String> {
-        let Some(rest) = text.strip_prefix("file:") else { return Url::parse(text).map(Source::Web) };
+    pub(super) fn parse_source(text: &str) -> Result<DownloadSource, String> {
+        let Some(rest) = text.strip_prefix("file:") else { return Url::parse(text).map(DownloadSource::Web) };
         let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
         match path.starts_with('/') {
-            true => Ok(Source::File { address: text.to_owned(), path: decode(path) }),
+            true => Ok(DownloadSource::File { address: text.to_owned(), path: decode(path) }),
             false => Err(format!("{text:?} has no absolute path on the host, such as file:///etc/hosts")),
         }
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(super) fn source_path(&self) -> &str {
         match self {
-            Source::Web(url) => &url.path,
-            Source::File { path, .. } => path,
+            DownloadSource::Web(url) => &url.path,
+            DownloadSource::File { path, .. } => path,
         }
     }
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for DownloadSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Source::Web(url) => url.fmt(f),
-            Source::File { address, .. } => f.write_str(address),
+            DownloadSource::Web(url) => url.fmt(f),
+            DownloadSource::File { address, .. } => f.write_str(address),
         }
     }
 }
@@ -81,13 +81,13 @@ pub(crate) struct Fetched {
 
 impl Fetched {
     /// Where it is on the controller.
-    pub(crate) fn path(&self) -> PathBuf {
+    pub(crate) fn local_path(&self) -> PathBuf {
         self.directory.path().join("download")
     }
 
     /// Lower-case hex.
-    pub(crate) async fn digest(&self, algorithm: Digest) -> Result<String, Error> {
-        let path = self.path();
+    pub(crate) async fn fetched_digest(&self, algorithm: Digest) -> Result<String, Error> {
+        let path = self.local_path();
         let hashed = tokio::task::spawn_blocking(move || match algorithm {
             Digest::Md5 => hash::<md5::Md5>(path),
             Digest::Sha1 => hash::<sha1::Sha1>(path),
@@ -117,14 +117,14 @@ impl GetUrl {
     pub(super) async fn fetch(
         &self,
         probe: &Probe,
-        source: Source,
+        source: DownloadSource,
         since: Option<f64>,
         force: bool,
     ) -> Result<Answer, Error> {
         let directory = tempfile::Builder::new().prefix(".windlass.").tempdir().map_err(|error| not_kept(&error))?;
         let url = match source {
-            Source::Web(url) => url,
-            Source::File { path, .. } => return of_host(probe, &path, directory).await,
+            DownloadSource::Web(url) => url,
+            DownloadSource::File { path, .. } => return of_host(probe, &path, directory).await,
         };
         let network = self.network(probe).await?;
         let mut request = self.request(url);
@@ -142,7 +142,7 @@ impl GetUrl {
         let answer = self.manner(&tls, &unredirected, &network).send(probe, &mut request, Some(&mut file)).await;
         let response = match answer {
             Ok(response) => response,
-            Err(Failure::Host(error)) => return Err(error.into()),
+            Err(HttpError::Host(error)) => return Err(error.into()),
             Err(failure) => return Ok(Answer::Refused { status: -1, words: failure.to_string() }),
         };
         match response.status {
@@ -160,17 +160,17 @@ impl GetUrl {
         let words = format!("OK ({} bytes)", response.header("content-length").unwrap_or("unknown"));
         let fetched = Fetched { directory, name, words, status: Some(200) };
         if packed && self.decompress {
-            unpack(fetched.path()).await?;
+            unpack(fetched.local_path()).await?;
         }
         Ok(Answer::File(fetched))
     }
 
     /// A short text from a server, such as a list of digests.
-    pub(super) async fn fetch_text(&self, probe: &Probe, source: Source) -> Result<String, Error> {
+    pub(super) async fn fetch_text(&self, probe: &Probe, source: DownloadSource) -> Result<String, Error> {
         let failed = |words: String| Error::failed(format!("cannot read {source}: {words}"));
         let url = match &source {
-            Source::Web(url) => url.clone(),
-            Source::File { path, .. } => {
+            DownloadSource::Web(url) => url.clone(),
+            DownloadSource::File { path, .. } => {
                 let text = probe.read(path).await?.ok_or_else(|| failed("no such file on the host".into()))?;
                 return Ok(String::from_utf8_lossy(&text).into_owned());
             }
@@ -183,17 +183,23 @@ impl GetUrl {
         match self.manner(&tls, &unredirected, &network).send(probe, &mut request, None).await {
             Ok(response) if response.status == 200 => Ok(String::from_utf8_lossy(&response.body).into_owned()),
             Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
-            Err(Failure::Host(error)) => Err(error.into()),
+            Err(HttpError::Host(error)) => Err(error.into()),
             Err(failure) => Err(failed(failure.to_string())),
         }
     }
 
-    fn manner<'a>(&self, tls: &'a Tls, unredirected: &'a [String], network: &'a Network) -> Manner<'a> {
-        Manner { tls, limit: Duration::from_secs(self.timeout), redirects: Redirects::Safe, unredirected, network }
+    fn manner<'a>(&self, tls: &'a Tls, unredirected: &'a [String], network: &'a Network) -> RequestOptions<'a> {
+        RequestOptions {
+            tls,
+            limit: Duration::from_secs(self.timeout),
+            redirects: Redirects::Safe,
+            unredirected,
+            network,
+        }
     }
 
     async fn network(&self, probe: &Probe) -> Result<Network, Error> {
-        Ok(Network::load(probe, self.use_proxy, self.use_netrc && self.url_username.is_none()).await?)
+        Ok(Network::load_network(probe, self.use_proxy, self.use_netrc && self.url_username.is_none()).await?)
     }
 
     async fn tls(&self, probe: &Probe) -> Result<Tls, Error> {
@@ -203,7 +209,7 @@ impl GetUrl {
             ..TlsFiles::default()
         };
         // An http address may lead to an https one.
-        files.load(probe, self.validate_certs).await
+        files.load_tls(probe, self.validate_certs).await
     }
 
     fn request(&self, mut url: Url) -> Request {

@@ -1,7 +1,7 @@
 //! Looking: what is at the destination, what the repository has under a version's name, whether it is signed.
 
 use super::Git;
-use super::tool::Tool;
+use super::tool::GitCommand;
 use crate::modules::{Error, host_path};
 use crate::remote::{FileKind, Links, Probe};
 
@@ -18,7 +18,7 @@ pub(crate) struct Local {
 
 /// What a version means in the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum RevisionKind {
     Branch {
         name: String,
         commit: String,
@@ -30,43 +30,43 @@ pub(crate) enum Meaning {
     Commit(String),
 }
 
-impl Meaning {
+impl RevisionKind {
     pub(crate) fn commit(&self) -> &str {
         match self {
-            Meaning::Branch { commit, .. } | Meaning::Tag { commit } | Meaning::Commit(commit) => commit,
+            RevisionKind::Branch { commit, .. } | RevisionKind::Tag { commit } | RevisionKind::Commit(commit) => commit,
         }
     }
 }
 
 /// Where the repository itself is; None if there is none.
 pub(super) async fn git_dir(probe: &Probe, dest: &str, bare: bool) -> Result<Option<String>, Error> {
-    let mut path = if bare { dest.to_owned() } else { host_path::join(dest, ".git") };
+    let mut path = if bare { dest.to_owned() } else { host_path::join_path(dest, ".git") };
     match probe.stat(&path, Links::Follow).await? {
         None => return Ok(None),
         Some(stat) if stat.kind == FileKind::File => {
             let text = probe.read(&path).await?.unwrap_or_default();
             let text = String::from_utf8_lossy(&text).trim_end().to_owned();
             let wrong = || Error::failed(format!("{path} does not point to a repository"));
-            path = host_path::join(dest, text.strip_prefix("gitdir: ").ok_or_else(wrong)?);
+            path = host_path::join_path(dest, text.strip_prefix("gitdir: ").ok_or_else(wrong)?);
         }
         Some(_) => {}
     }
-    let config = probe.stat(&host_path::join(&path, "config"), Links::Follow).await?;
+    let config = probe.stat(&host_path::join_path(&path, "config"), Links::Follow).await?;
     Ok(config.map(|_| path))
 }
 
 impl Git {
-    pub(super) async fn local(&self, probe: &Probe, tool: &Tool, dest: &str) -> Result<Local, Error> {
-        let head = tool.word(probe, dest, &["rev-parse", "-q", "--verify", "HEAD"]).await?;
-        let branch = tool.word(probe, dest, &["symbolic-ref", "-q", "--short", "HEAD"]).await?;
+    pub(super) async fn local(&self, probe: &Probe, tool: &GitCommand, dest: &str) -> Result<Local, Error> {
+        let head = tool.git_word(probe, dest, &["rev-parse", "-q", "--verify", "HEAD"]).await?;
+        let branch = tool.git_word(probe, dest, &["symbolic-ref", "-q", "--short", "HEAD"]).await?;
         let modified = match self.bare {
             true => false,
             false => {
-                let status = tool.read(probe, Some(dest), &["status", "--porcelain"]).await?;
+                let status = tool.git_output(probe, Some(dest), &["status", "--porcelain"]).await?;
                 status.lines().any(|line| !line.starts_with("??"))
             }
         };
-        let url = tool.word(probe, dest, &["ls-remote", "--get-url", &self.remote]).await?.unwrap_or_default();
+        let url = tool.git_word(probe, dest, &["ls-remote", "--get-url", &self.remote]).await?.unwrap_or_default();
         Ok(Local { head, branch, modified, url })
     }
 
@@ -74,16 +74,16 @@ impl Git {
     pub(super) async fn meaning(
         &self,
         probe: &Probe,
-        tool: &Tool,
+        tool: &GitCommand,
         repo: &str,
         local: Option<(&str, Option<&str>)>,
-    ) -> Result<Meaning, Error> {
+    ) -> Result<RevisionKind, Error> {
         let checked_out = local.and_then(|(_, branch)| branch).filter(|_| self.version == "HEAD");
         let version = checked_out.unwrap_or(&self.version);
         let (branch, tag) = (format!("refs/heads/{version}"), format!("refs/tags/{version}"));
         let peeled = format!("{tag}^{{}}");
         let arguments = ["ls-remote", "--symref", "--", repo, "HEAD", &branch, &tag, &peeled];
-        let refs = tool.read(probe, None, &arguments).await?;
+        let refs = tool.git_output(probe, None, &arguments).await?;
         if let Some(meaning) = named(&refs, version) {
             return Ok(meaning);
         }
@@ -95,22 +95,22 @@ impl Git {
         let known = match local {
             Some((dest, _)) => {
                 let commit = format!("{version}^{{commit}}");
-                tool.word(probe, dest, &["rev-parse", "-q", "--verify", "--end-of-options", &commit]).await?
+                tool.git_word(probe, dest, &["rev-parse", "-q", "--verify", "--end-of-options", &commit]).await?
             }
             None => None,
         };
-        Ok(Meaning::Commit(known.unwrap_or_else(|| version.to_owned())))
+        Ok(RevisionKind::Commit(known.unwrap_or_else(|| version.to_owned())))
     }
 
     /// Whether the submodules are not what they are to be.
-    pub(super) async fn submodules_differ(&self, probe: &Probe, tool: &Tool, dest: &str) -> Result<bool, Error> {
+    pub(super) async fn submodules_differ(&self, probe: &Probe, tool: &GitCommand, dest: &str) -> Result<bool, Error> {
         if !self.recursive
             || self.bare
-            || probe.stat(&host_path::join(dest, ".gitmodules"), Links::Follow).await?.is_none()
+            || probe.stat(&host_path::join_path(dest, ".gitmodules"), Links::Follow).await?.is_none()
         {
             return Ok(false);
         }
-        let status = tool.read(probe, Some(dest), &["submodule", "status", "--recursive"]).await?;
+        let status = tool.git_output(probe, Some(dest), &["submodule", "status", "--recursive"]).await?;
         if !self.track_submodules {
             return Ok(status.lines().any(|line| !line.starts_with(' ')));
         }
@@ -122,7 +122,7 @@ impl Git {
             if [ "$b" = . ]; then b=$(git -C "$toplevel" symbolic-ref -q --short HEAD); fi
             if [ "$b" ]; then b=refs/heads/$b; fi
             printf '%s %s\n' "$(git rev-parse HEAD)" "$(git ls-remote origin "${b:-HEAD}" | cut -f1)""#;
-        let pairs = tool.read(probe, Some(dest), &["submodule", "--quiet", "foreach", each]).await?;
+        let pairs = tool.git_output(probe, Some(dest), &["submodule", "--quiet", "foreach", each]).await?;
         Ok(pairs.lines().filter_map(|line| line.split_once(' ')).any(|(here, there)| here != there))
     }
 
@@ -130,16 +130,16 @@ impl Git {
     pub(super) async fn check_signature(
         &self,
         probe: &Probe,
-        tool: &Tool,
+        tool: &GitCommand,
         dest: &str,
-        meaning: &Meaning,
+        meaning: &RevisionKind,
     ) -> Result<(), Error> {
         if !self.verify_commit {
             return Ok(());
         }
         let annotated = match meaning {
-            Meaning::Tag { .. } => {
-                tool.word(probe, dest, &["cat-file", "-t", &self.version]).await?.as_deref() == Some("tag")
+            RevisionKind::Tag { .. } => {
+                tool.git_word(probe, dest, &["cat-file", "-t", &self.version]).await?.as_deref() == Some("tag")
             }
             _ => false,
         };
@@ -164,7 +164,7 @@ impl Git {
 }
 
 /// The branch or tag of that name in what `ls-remote --symref` lists; for `HEAD` the branch that it stands for.
-fn named(refs: &str, version: &str) -> Option<Meaning> {
+fn named(refs: &str, version: &str) -> Option<RevisionKind> {
     let find = |name: &str| {
         refs.lines()
             .filter_map(|line| line.split_once('\t'))
@@ -174,15 +174,15 @@ fn named(refs: &str, version: &str) -> Option<Meaning> {
         let symbolic = refs.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD"));
         let commit = find("HEAD")?;
         return Some(match symbolic {
-            Some(name) => Meaning::Branch { name: name.to_owned(), commit },
-            None => Meaning::Commit(commit),
+            Some(name) => RevisionKind::Branch { name: name.to_owned(), commit },
+            None => RevisionKind::Commit(commit),
         });
     }
     if let Some(commit) = find(&format!("refs/heads/{version}")) {
-        return Some(Meaning::Branch { name: version.to_owned(), commit });
+        return Some(RevisionKind::Branch { name: version.to_owned(), commit });
     }
     let tag = format!("refs/tags/{version}");
-    find(&format!("{tag}^{{}}")).or_else(|| find(&tag)).map(|commit| Meaning::Tag { commit })
+    find(&format!("{tag}^{{}}")).or_else(|| find(&tag)).map(|commit| RevisionKind::Tag { commit })
 }
 
 /// The fingerprint of the primary key, from what gpg says.
@@ -199,10 +199,10 @@ mod tests {
     #[test]
     fn a_version_is_a_branch_before_it_is_a_tag() {
         let refs = "ref: refs/heads/main\tHEAD\naa\tHEAD\naa\trefs/heads/main\nbb\trefs/tags/v1\ncc\trefs/tags/v1^{}\ndd\trefs/tags/main\n";
-        let branch = Meaning::Branch { name: "main".into(), commit: "aa".into() };
+        let branch = RevisionKind::Branch { name: "main".into(), commit: "aa".into() };
         assert_eq!(named(refs, "main").unwrap(), branch);
         assert_eq!(named(refs, "HEAD").unwrap(), branch);
-        assert_eq!(named(refs, "v1").unwrap(), Meaning::Tag { commit: "cc".into() });
+        assert_eq!(named(refs, "v1").unwrap(), RevisionKind::Tag { commit: "cc".into() });
         assert_eq!(named(refs, "v2"), None);
         assert_eq!(named("", "HEAD"), None);
     }

@@ -1,8 +1,8 @@
 //! Touching: cloning, fetching, switching, submodules, archives.
 
 use super::Git;
-use super::look::Meaning;
-use super::tool::Tool;
+use super::look::RevisionKind;
+use super::tool::GitCommand;
 use crate::modules::host_copy::HostCopy;
 use crate::modules::{Error, host_path};
 use crate::remote::{Attributes, Command, Digest, Links, Probe, Remote};
@@ -11,14 +11,14 @@ impl Git {
     pub(super) async fn make_clone(
         &self,
         remote: &Remote,
-        tool: &Tool,
+        tool: &GitCommand,
         repo: &str,
         dest: &str,
-        meaning: &Meaning,
+        meaning: &RevisionKind,
     ) -> Result<(), Error> {
         let depth = self.depth().map(|depth| depth.to_string());
         let separate = self.separate_git_dir.as_ref().map(|path| format!("--separate-git-dir={path}"));
-        let by_name = !matches!(meaning, Meaning::Commit(_)) && self.version != "HEAD";
+        let by_name = !matches!(meaning, RevisionKind::Commit(_)) && self.version != "HEAD";
         let mut arguments = vec!["clone"];
         if self.bare {
             arguments.push("--bare")
@@ -41,21 +41,27 @@ impl Git {
             arguments.push("--no-checkout");
         }
         arguments.extend(["--", repo, dest]);
-        tool.run(remote, None, &arguments).await?;
+        tool.run_git(remote, None, &arguments).await?;
         if self.bare && self.remote != "origin" {
-            tool.run(remote, Some(dest), &["remote", "add", "--", &self.remote, repo]).await?;
+            tool.run_git(remote, Some(dest), &["remote", "add", "--", &self.remote, repo]).await?;
         }
         if let Some(refspec) = &self.refspec {
             let depth = depth.iter().flat_map(|depth| ["--depth", depth.as_str()]);
             let arguments: Vec<&str> =
                 ["fetch"].into_iter().chain(depth).chain(["--", &self.remote, refspec]).collect();
-            tool.run(remote, Some(dest), &arguments).await?;
+            tool.run_git(remote, Some(dest), &arguments).await?;
         }
         Ok(())
     }
 
-    pub(super) async fn fetch(&self, remote: &Remote, tool: &Tool, dest: &str, meaning: &Meaning) -> Result<(), Error> {
-        if let (Meaning::Branch { name, .. }, false) = (meaning, self.bare) {
+    pub(super) async fn fetch(
+        &self,
+        remote: &Remote,
+        tool: &GitCommand,
+        dest: &str,
+        meaning: &RevisionKind,
+    ) -> Result<(), Error> {
+        if let (RevisionKind::Branch { name, .. }, false) = (meaning, self.bare) {
             self.widen(remote, tool, dest, name).await?;
         }
         let mut refspecs: Vec<String> = Vec::new();
@@ -64,10 +70,12 @@ impl Git {
         let only = match (&self.refspec, meaning) {
             _ if depth.is_none() => None,
             (Some(refspec), _) => Some(refspec.clone()),
-            (None, Meaning::Branch { name, .. }) if self.bare => Some(format!("+refs/heads/{name}:refs/heads/{name}")),
-            (None, Meaning::Branch { name, .. }) => Some(self.tracking(name)),
-            (None, Meaning::Tag { .. }) => Some(format!("+refs/tags/{0}:refs/tags/{0}", self.version)),
-            (None, Meaning::Commit(_)) => None,
+            (None, RevisionKind::Branch { name, .. }) if self.bare => {
+                Some(format!("+refs/heads/{name}:refs/heads/{name}"))
+            }
+            (None, RevisionKind::Branch { name, .. }) => Some(self.tracking(name)),
+            (None, RevisionKind::Tag { .. }) => Some(format!("+refs/tags/{0}:refs/tags/{0}", self.version)),
+            (None, RevisionKind::Commit(_)) => None,
         };
         match (only, depth.as_deref()) {
             (Some(only), Some(depth)) => {
@@ -87,25 +95,25 @@ impl Git {
         }
         arguments.extend(["--", &self.remote]);
         arguments.extend(refspecs.iter().map(String::as_str));
-        tool.run(remote, Some(dest), &arguments).await?;
-        let Meaning::Branch { name, .. } = meaning else { return Ok(()) };
+        tool.run_git(remote, Some(dest), &arguments).await?;
+        let RevisionKind::Branch { name, .. } = meaning else { return Ok(()) };
         // Where only a refspec was fetched.
         let tracked = format!("refs/remotes/{}/{name}", self.remote);
-        if !self.bare && tool.word(remote, dest, &["rev-parse", "-q", "--verify", &tracked]).await?.is_none() {
-            tool.run(remote, Some(dest), &["fetch", "--", &self.remote, &self.tracking(name)]).await?;
+        if !self.bare && tool.git_word(remote, dest, &["rev-parse", "-q", "--verify", &tracked]).await?.is_none() {
+            tool.run_git(remote, Some(dest), &["fetch", "--", &self.remote, &self.tracking(name)]).await?;
         }
         Ok(())
     }
 
     /// Makes a clone that knows of a single branch know of this one, too.
-    async fn widen(&self, remote: &Remote, tool: &Tool, dest: &str, branch: &str) -> Result<(), Error> {
+    async fn widen(&self, remote: &Remote, tool: &GitCommand, dest: &str, branch: &str) -> Result<(), Error> {
         let key = format!("remote.{}.fetch", self.remote);
-        let known = tool.word(remote, dest, &["config", "--get-all", &key]).await?.unwrap_or_default();
+        let known = tool.git_word(remote, dest, &["config", "--get-all", &key]).await?.unwrap_or_default();
         let one = format!("refs/heads/{branch}:");
         if known.contains("refs/heads/*:") || known.lines().any(|line| line.contains(&one)) {
             return Ok(());
         }
-        tool.run(remote, Some(dest), &["remote", "set-branches", "--add", &self.remote, branch]).await
+        tool.run_git(remote, Some(dest), &["remote", "set-branches", "--add", &self.remote, branch]).await
     }
 
     /// The refspec that keeps a branch of the repository as it is there.
@@ -117,28 +125,35 @@ impl Git {
     pub(super) async fn switch(
         &self,
         remote: &Remote,
-        tool: &Tool,
+        tool: &GitCommand,
         dest: &str,
-        meaning: &Meaning,
+        meaning: &RevisionKind,
     ) -> Result<(), Error> {
-        let Meaning::Branch { name, .. } = meaning else {
-            return tool.run(remote, Some(dest), &["checkout", "--force", &self.version, "--"]).await;
+        let RevisionKind::Branch { name, .. } = meaning else {
+            return tool.run_git(remote, Some(dest), &["checkout", "--force", &self.version, "--"]).await;
         };
         let tracked = format!("{}/{name}", self.remote);
         let own = format!("refs/heads/{name}");
-        if tool.word(remote, dest, &["rev-parse", "-q", "--verify", &own]).await?.is_none() {
-            return tool.run(remote, Some(dest), &["checkout", "--force", "--track", "-b", name, &tracked, "--"]).await;
+        if tool.git_word(remote, dest, &["rev-parse", "-q", "--verify", &own]).await?.is_none() {
+            return tool
+                .run_git(remote, Some(dest), &["checkout", "--force", "--track", "-b", name, &tracked, "--"])
+                .await;
         }
-        tool.run(remote, Some(dest), &["checkout", "--force", name, "--"]).await?;
-        tool.run(remote, Some(dest), &["reset", "--hard", &tracked, "--"]).await
+        tool.run_git(remote, Some(dest), &["checkout", "--force", name, "--"]).await?;
+        tool.run_git(remote, Some(dest), &["reset", "--hard", &tracked, "--"]).await
     }
 
     /// Brings the submodules to what they are to be; gives whether that was needed.
-    pub(super) async fn update_submodules(&self, remote: &Remote, tool: &Tool, dest: &str) -> Result<bool, Error> {
+    pub(super) async fn update_submodules(
+        &self,
+        remote: &Remote,
+        tool: &GitCommand,
+        dest: &str,
+    ) -> Result<bool, Error> {
         if !self.submodules_differ(remote, tool, dest).await? {
             return Ok(false);
         }
-        tool.run(remote, Some(dest), &["submodule", "sync", "--recursive"]).await?;
+        tool.run_git(remote, Some(dest), &["submodule", "sync", "--recursive"]).await?;
         let mut arguments = vec!["submodule", "update", "--init", "--recursive"];
         if self.track_submodules {
             arguments.push("--remote");
@@ -146,7 +161,7 @@ impl Git {
         if self.force {
             arguments.push("--force");
         }
-        tool.run(remote, Some(dest), &arguments).await?;
+        tool.run_git(remote, Some(dest), &arguments).await?;
         Ok(true)
     }
 
@@ -165,7 +180,7 @@ impl Git {
     pub(super) async fn archive_differs(
         &self,
         probe: &Probe,
-        tool: &Tool,
+        tool: &GitCommand,
         dest: &str,
         version: &str,
     ) -> Result<bool, Error> {
@@ -181,15 +196,15 @@ impl Git {
     pub(super) async fn make_archive(
         &self,
         remote: &Remote,
-        tool: &Tool,
+        tool: &GitCommand,
         dest: &str,
         version: &str,
     ) -> Result<bool, Error> {
         let Some(archive) = &self.archive else { return Ok(false) };
         let mut arguments = self.archive_arguments(archive)?;
-        let new = host_path::join(&remote.temporary_directory().await?, "archive");
+        let new = host_path::join_path(&remote.temporary_directory().await?, "archive");
         arguments.extend(["--output", &new, version]);
-        tool.run(remote, Some(dest), &arguments).await?;
+        tool.run_git(remote, Some(dest), &arguments).await?;
         let made = remote.digest(&new, Digest::Sha1).await?;
         if remote.digest(archive, Digest::Sha1).await? == made {
             return Ok(false);
@@ -204,17 +219,17 @@ impl Git {
             back_up: false,
             validate: None,
         };
-        copy.apply(remote).await?;
+        copy.copy_file(remote).await?;
         remote.run(&Command::program(["rm", "-f", "--", &new])).await?;
         Ok(true)
     }
 
     /// Moves the repository of a working tree out of it.
-    pub(super) async fn relocate(&self, remote: &Remote, tool: &Tool, dest: &str, to: &str) -> Result<(), Error> {
+    pub(super) async fn relocate(&self, remote: &Remote, tool: &GitCommand, dest: &str, to: &str) -> Result<(), Error> {
         if remote.stat(to, Links::Keep).await?.is_some() {
             return Err(Error::failed(format!("the path {to} of separate_git_dir already exists")));
         }
-        tool.run(remote, None, &["init", "--quiet", "--separate-git-dir", to, "--", dest]).await
+        tool.run_git(remote, None, &["init", "--quiet", "--separate-git-dir", to, "--", dest]).await
     }
 
     fn depth(&self) -> Option<u64> {

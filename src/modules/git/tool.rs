@@ -61,7 +61,7 @@ pub(super) fn server_of(repo: &str) -> Option<&str> {
 }
 
 /// The program and what it is always told.
-pub(super) struct Tool {
+pub(super) struct GitCommand {
     program: String,
     ssh: String,
     umask: String,
@@ -69,12 +69,12 @@ pub(super) struct Tool {
     secret: Option<String>,
 }
 
-impl Tool {
-    pub(super) fn new(program: String, ssh: &Ssh<'_>, umask: Option<&str>, repo: &str) -> Tool {
+impl GitCommand {
+    pub(super) fn new(program: String, ssh: &Ssh<'_>, umask: Option<&str>, repo: &str) -> GitCommand {
         let login = repo.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
         let secret = login.and_then(|(login, _)| login.split_once(':')).map(|(_, password)| password.to_owned());
         let secret = secret.filter(|secret| !secret.is_empty());
-        Tool { program, ssh: ssh.words(), umask: umask.unwrap_or_default().to_owned(), secret }
+        GitCommand { program, ssh: ssh.words(), umask: umask.unwrap_or_default().to_owned(), secret }
     }
 
     fn command(&self, directory: Option<&str>, arguments: &[&str]) -> Command {
@@ -100,7 +100,7 @@ impl Tool {
     }
 
     /// Asks for something that must be there; without the line's end.
-    pub(super) async fn read(
+    pub(super) async fn git_output(
         &self,
         probe: &Probe,
         directory: Option<&str>,
@@ -112,7 +112,7 @@ impl Tool {
     }
 
     /// Asks for one word that need not be there.
-    pub(super) async fn word(
+    pub(super) async fn git_word(
         &self,
         probe: &Probe,
         directory: &str,
@@ -124,7 +124,12 @@ impl Tool {
     }
 
     /// Does something.
-    pub(super) async fn run(&self, remote: &Remote, directory: Option<&str>, arguments: &[&str]) -> Result<(), Error> {
+    pub(super) async fn run_git(
+        &self,
+        remote: &Remote,
+        directory: Option<&str>,
+        arguments: &[&str],
+    ) -> Result<(), Error> {
         let output = remote.run(&self.command(directory, arguments)).await?;
         self.succeeded(&output, arguments)
     }
@@ -193,7 +198,7 @@ mod tests {
     #[test]
     fn a_password_of_the_address_is_not_shown() {
         let ssh = Ssh { options: None, key_file: None, accept_any: false, accept_new: false };
-        let tool = Tool::new("git".into(), &ssh, None, "https://u:pa55@h/x");
+        let tool = GitCommand::new("git".into(), &ssh, None, "https://u:pa55@h/x");
         let output = Output { code: 128, stdout: Vec::new(), stderr: b"fatal: no https://u:pa55@h/x".to_vec() };
         let error = tool.succeeded(&output, &["clone"]).unwrap_err();
         assert_eq!(error.to_string(), "git clone failed with code 128: fatal: no https://u:********@h/x");

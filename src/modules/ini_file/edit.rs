@@ -1,6 +1,6 @@
 //! The text of an INI file with an option as it is to be.
 
-use crate::modules::file_edit::{bare, lines};
+use crate::modules::file_edit::{bare, split_lines};
 
 /// What is wanted, in the characters of the file.
 pub(super) struct DesiredOption {
@@ -11,7 +11,7 @@ pub(super) struct DesiredOption {
     pub values: Vec<String>,
     pub present: bool,
     pub exclusive: bool,
-    pub style: Style,
+    pub style: IniStyle,
 }
 
 /// What the section has that is meant.
@@ -21,7 +21,7 @@ pub(super) struct Condition {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct IniStyle {
     pub no_extra_spaces: bool,
     pub ignore_spaces: bool,
     pub allow_no_value: bool,
@@ -53,7 +53,7 @@ impl DesiredOption {
     }
 
     fn edited(&self, text: &str) -> (Option<String>, &'static str) {
-        let mut all = lines(text);
+        let mut all = split_lines(text);
         let ending = line_end(text);
         if all.is_empty() {
             all.push(ending.to_owned());
@@ -268,7 +268,7 @@ mod tests {
             values: values.iter().map(|value| (*value).to_owned()).collect(),
             present: true,
             exclusive: true,
-            style: Style {
+            style: IniStyle {
                 no_extra_spaces: false,
                 ignore_spaces: false,
                 allow_no_value: false,

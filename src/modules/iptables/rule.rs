@@ -42,35 +42,35 @@ pub(super) struct Rule {
     gid_owner: Option<String>,
     reject_with: Option<String>,
     icmp_type: Option<String>,
-    syn: Syn,
+    syn: SynMatch,
 }
 
 #[derive(Debug, Deserialize)]
 struct TcpFlags {
-    flags: Option<Words>,
-    flags_set: Option<Words>,
+    flags: Option<WordList>,
+    flags_set: Option<WordList>,
 }
 
 /// A list, or one text with commas.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum WordList {
     One(String),
     Several(Vec<String>),
 }
 
-impl Words {
+impl WordList {
     fn joined(&self) -> String {
         match self {
-            Words::One(text) => text.clone(),
-            Words::Several(list) => list.join(","),
+            WordList::One(text) => text.clone(),
+            WordList::Several(list) => list.join(","),
         }
     }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Syn {
+enum SynMatch {
     #[default]
     Ignore,
     Match,
@@ -106,7 +106,7 @@ impl Line {
 
 impl Rule {
     /// What does not go together.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn check_rule(&self) -> Result<(), Error> {
         let jump = self.jump.as_deref().unwrap_or_default();
         let logs = self.log_prefix.is_some() || self.log_level.is_some();
         let marks = self.set_dscp_mark.is_some() || self.set_dscp_mark_class.is_some();
@@ -123,7 +123,7 @@ impl Rule {
     }
 
     /// The rule's words, in an order that the program understands; none if there is no rule.
-    pub(super) fn words(&self, version: Version) -> Vec<String> {
+    pub(super) fn rule_arguments(&self, version: Version) -> Vec<String> {
         let mut line = Line::default();
         line.option("-p", self.protocol.as_ref());
         line.option("-s", self.source.as_ref());
@@ -146,9 +146,9 @@ impl Rule {
         line.option("--set-dscp", self.set_dscp_mark.as_ref());
         line.option("--set-dscp-class", self.set_dscp_mark_class.as_ref());
         match self.syn {
-            Syn::Ignore => {}
-            Syn::Match => line.0.push("--syn".to_owned()),
-            Syn::Negate => line.0.extend(["!".to_owned(), "--syn".to_owned()]),
+            SynMatch::Ignore => {}
+            SynMatch::Match => line.0.push("--syn".to_owned()),
+            SynMatch::Negate => line.0.extend(["!".to_owned(), "--syn".to_owned()]),
         }
         self.extensions(&mut line);
         line.option("--reject-with", self.reject_with.as_ref());

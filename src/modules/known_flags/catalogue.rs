@@ -49,9 +49,9 @@ pub(super) struct Flag {
 
 impl Catalogue {
     /// Reads a file.
-    pub(super) fn load(path: &Path, scope: &Scope) -> Result<Catalogue, Error> {
+    pub(super) fn load_catalogue(path: &Path, scope: &Scope) -> Result<Catalogue, Error> {
         let no_catalogue = || Error::failed(format!("{} is not a catalogue of flags", path.display()));
-        let node = yaml::load(path, &scope.keyring, &scope.duplicates)
+        let node = yaml::load_yaml(path, &scope.keyring, &scope.duplicates)
             .map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })?;
         let value = node.ok_or_else(no_catalogue)?.to_value(&scope.keyring);
         value.ok().and_then(|value| Catalogue::deserialize(value).ok()).ok_or_else(no_catalogue)

@@ -8,9 +8,9 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use self::catalogue::{Catalogue, Program};
-use super::{Controller, Done, Error, Local, Outcome};
+use super::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::nearest::nearest;
 use crate::value::truth;
 
@@ -28,9 +28,13 @@ impl Local for KnownFlags {
         collection: "windlass",
         summary: "Refuse flags that a program of a given version does not have",
         arguments: &[
-            Argument::new("catalogue", Kind::Str, "A catalogue file on the controller, searched in files/ first")
-                .required(),
-            Argument::new("flags", Kind::Dict, "Flags without dashes and their values, by program").required(),
+            Argument::new(
+                "catalogue",
+                ArgumentKind::Str,
+                "A catalogue file on the controller, searched in files/ first",
+            )
+            .required(),
+            Argument::new("flags", ArgumentKind::Dict, "Flags without dashes and their values, by program").required(),
         ],
         free_form: None,
         example: "\
@@ -48,9 +52,9 @@ impl Local for KnownFlags {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
-        let catalogue = Catalogue::load(&here.find("files", &self.catalogue)?, here.scope)?;
-        let mut judged = Judged::default();
+    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
+        let catalogue = Catalogue::load_catalogue(&here.find_file("files", &self.catalogue)?, here.scope)?;
+        let mut judged = FlagErrors::default();
         for (name, flags) in &self.flags {
             match catalogue.programs.get(name) {
                 Some(program) => judged.flags_of(&catalogue, name, program, flags)?,
@@ -61,19 +65,19 @@ impl Local for KnownFlags {
             return Err(Error::Failed { message: judged.problems.join("; "), hint: judged.hints() });
         }
         let outcome = Outcome::default().with("version", catalogue.version).with("deprecated", judged.deprecated);
-        Ok(Done::unchanged(outcome))
+        Ok(ModuleResult::unchanged(outcome))
     }
 }
 
 /// What was found wrong so far: all of it is told at once.
 #[derive(Debug, Default)]
-struct Judged {
+struct FlagErrors {
     problems: Vec<String>,
     hints: Vec<String>,
     deprecated: Vec<String>,
 }
 
-impl Judged {
+impl FlagErrors {
     fn strange_program(&mut self, catalogue: &Catalogue, name: &str) {
         self.problems.push(format!("{} has no program {name}", catalogue.release()));
         self.near(name, catalogue.programs.keys().map(String::as_str));

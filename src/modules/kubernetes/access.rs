@@ -17,46 +17,50 @@ use tower::retry::Retry;
 use tower::{BoxError, ServiceExt as _};
 
 use super::kubeconfig;
-use super::tunnel::Dial;
+use super::tunnel::TunnelConnector;
 use crate::http::LARGEST_BODY;
 use crate::modules::{Controller, Error};
 use crate::remote::Probe;
 use crate::value::Value;
-use crate::value::doc::{Argument, Kind};
+use crate::value::doc::{Argument, ArgumentKind};
 
 /// The arguments, documented once.
 pub(super) mod arguments {
-    use super::{Argument, Kind};
+    use super::{Argument, ArgumentKind};
 
     pub(crate) const KUBECONFIG: Argument = Argument::new(
         "kubeconfig",
-        Kind::Any,
+        ArgumentKind::Any,
         "A kubeconfig: a file on the controller or else on the host, or its content (default: ~/.kube/config on the host)",
     );
     pub(crate) const REMOTE_SRC: Argument = Argument::new(
         "remote_src",
-        Kind::Bool,
+        ArgumentKind::Bool,
         "Whether kubeconfig is a file on the host, even if the controller has one of that name",
     )
     .default("false");
     pub(crate) const CONTEXT: Argument =
-        Argument::new("context", Kind::Str, "The context in it (default: the current one)");
+        Argument::new("context", ArgumentKind::Str, "The context in it (default: the current one)");
     pub(crate) const HOST: Argument = Argument::new(
         "host",
-        Kind::Str,
+        ArgumentKind::Str,
         "URL of the API server as seen from the task's host, instead of the one in the kubeconfig",
     );
-    pub(crate) const API_KEY: Argument = Argument::new("api_key", Kind::Str, "A bearer token").secret();
-    pub(crate) const CA_CERT: Argument =
-        Argument::new("ca_cert", Kind::Path, "A file on the host with the certificate authorities of the server")
-            .alias(&["ssl_ca_cert"]);
+    pub(crate) const API_KEY: Argument = Argument::new("api_key", ArgumentKind::Str, "A bearer token").mark_secret();
+    pub(crate) const CA_CERT: Argument = Argument::new(
+        "ca_cert",
+        ArgumentKind::Path,
+        "A file on the host with the certificate authorities of the server",
+    )
+    .alias(&["ssl_ca_cert"]);
     pub(crate) const CLIENT_CERT: Argument =
-        Argument::new("client_cert", Kind::Path, "A file on the host with the client certificate")
+        Argument::new("client_cert", ArgumentKind::Path, "A file on the host with the client certificate")
             .alias(&["cert_file"]);
     pub(crate) const CLIENT_KEY: Argument =
-        Argument::new("client_key", Kind::Path, "A file on the host with its private key").alias(&["key_file"]);
+        Argument::new("client_key", ArgumentKind::Path, "A file on the host with its private key").alias(&["key_file"]);
     pub(crate) const VALIDATE_CERTS: Argument =
-        Argument::new("validate_certs", Kind::Bool, "Whether to check the server's certificate").alias(&["verify_ssl"]);
+        Argument::new("validate_certs", ArgumentKind::Bool, "Whether to check the server's certificate")
+            .alias(&["verify_ssl"]);
 }
 
 /// What the arguments say.
@@ -78,7 +82,7 @@ impl Access {
     pub(super) async fn client(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Client, String), Error> {
         let mut kubeconfig = match (&self.kubeconfig, &self.host) {
             (None, Some(_)) => nobody(),
-            (given, _) => kubeconfig::load(given.as_ref(), self.remote_src, probe, here).await?,
+            (given, _) => kubeconfig::load_kubeconfig(given.as_ref(), self.remote_src, probe, here).await?,
         };
         self.adjust(&mut kubeconfig, probe).await?;
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
@@ -88,7 +92,8 @@ impl Access {
             .map_err(|error| Error::failed(format!("cannot use the kubeconfig: {}", kubeconfig::problem(&error))))?;
         let namespace = config.default_namespace.clone();
         let unusable = |error: kube::Error| Error::failed(format!("cannot use the kubeconfig: {error}"));
-        let connector = config.rustls_https_connector_with_connector(Dial(probe.clone())).map_err(unusable)?;
+        let connector =
+            config.rustls_https_connector_with_connector(TunnelConnector(probe.clone())).map_err(unusable)?;
         let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(connector);
         // An API server may be a stranger's: what it answers must not take all memory.
         let limited = |answer: hyper::Response<Incoming>| answer.map(|body| Limited::new(body, LARGEST_BODY));
@@ -104,7 +109,7 @@ impl Access {
     /// Puts what the other arguments say over every cluster and user of the kubeconfig: only one of each is used.
     async fn adjust(&self, kubeconfig: &mut Kubeconfig, probe: &Probe) -> Result<(), Error> {
         let read = async |path: &str| {
-            let path = probe.expand(path).await?;
+            let path = probe.expand_on_host(path).await?;
             let content = probe.read(&path).await?;
             let content = content.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))?;
             Ok::<_, Error>(BASE64.encode(content))

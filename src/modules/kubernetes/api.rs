@@ -33,7 +33,7 @@ struct Kind {
 
 /// Where an object is.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ObjectLocation {
     /// Of the collection.
     path: String,
     name: String,
@@ -47,7 +47,7 @@ impl Api {
     }
 
     /// None: the API has no such kind.
-    pub(crate) async fn place(&self, object: &Object) -> Result<Option<Place>, Error> {
+    pub(crate) async fn object_location(&self, object: &Object) -> Result<Option<ObjectLocation>, Error> {
         let Some(kind) = self.kind(&object.api_version, &object.kind).await? else { return Ok(None) };
         let namespace = kind.namespaced.then(|| object.namespace.as_deref().unwrap_or(&self.namespace));
         let label = match namespace {
@@ -55,7 +55,7 @@ impl Api {
             None => format!("{} {}", object.kind, object.name),
         };
         let path = DynamicObject::url_path(&kind.resource, namespace);
-        Ok(Some(Place { path, name: object.name.clone(), label }))
+        Ok(Some(ObjectLocation { path, name: object.name.clone(), label }))
     }
 
     async fn kind(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, Error> {
@@ -82,7 +82,7 @@ impl Api {
     }
 
     /// None: there is no such object.
-    pub(crate) async fn get(&self, place: &Place) -> Result<Option<Json>, Error> {
+    pub(crate) async fn get(&self, place: &ObjectLocation) -> Result<Option<Json>, Error> {
         let what = format!("read {}", place.label);
         let request = Request::new(&*place.path).get(&place.name, &GetParams::default());
         match self.send(&what, request).await? {
@@ -94,7 +94,7 @@ impl Api {
     }
 
     /// The objects of a kind; None: the API has no such kind.
-    pub(crate) async fn list(
+    pub(crate) async fn list_objects(
         &self,
         api_version: &str,
         kind: &str,
@@ -121,7 +121,7 @@ impl Api {
     /// Server-side apply, or another patch. The object as it is, or would be, afterwards.
     pub(crate) async fn patch(
         &self,
-        place: &Place,
+        place: &ObjectLocation,
         params: &PatchParams,
         patch: &Patch<&Json>,
     ) -> Result<Json, kube::Error> {
@@ -134,7 +134,7 @@ impl Api {
     }
 
     /// Asks for an object's end. None: it was not there.
-    pub(crate) async fn delete(&self, place: &Place, params: &DeleteParams) -> Result<Option<Json>, Error> {
+    pub(crate) async fn delete(&self, place: &ObjectLocation, params: &DeleteParams) -> Result<Option<Json>, Error> {
         let what = format!("delete {}", place.label);
         match self.send(&what, Request::new(&*place.path).delete(&place.name, params)).await? {
             Ok(answer) => Ok(Some(answer)),

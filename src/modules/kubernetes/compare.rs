@@ -20,7 +20,7 @@ pub(super) fn differs(before: &Json, after: &Json, manager: &str) -> bool {
 }
 
 /// One object's change as YAML, without what the server keeps for itself. What secrets hold is hidden.
-pub(super) fn diff(label: &str, before: Option<&Json>, after: Option<&Json>, manager: &str) -> Diff {
+pub(super) fn object_diff(label: &str, before: Option<&Json>, after: Option<&Json>, manager: &str) -> Diff {
     let (mut old, mut new) = (before.map(tidy), after.map(tidy));
     hide(old.as_mut(), new.as_mut());
     let mut text = Diff {
@@ -108,7 +108,7 @@ fn cover(object: Option<&mut Json>, part: &str, changed: impl Fn(&String, &Json)
 }
 
 fn to_yaml(object: &Json) -> String {
-    yaml::emit(&Value::from(Serde(object)), &yaml::Style { width: 1000, ..yaml::Style::default() })
+    yaml::emit(&Value::from(Serde(object)), &yaml::YamlStyle { width: 1000, ..yaml::YamlStyle::default() })
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
         };
         let (before, after) = (object("kubectl"), object("windlass"));
         assert!(differs(&before, &after, "windlass"));
-        let diff = diff("ConfigMap a", Some(&before), Some(&after), "windlass");
+        let diff = object_diff("ConfigMap a", Some(&before), Some(&after), "windlass");
         assert!(diff.after.contains("f:a") && !diff.before.contains("f:a"), "{diff:?}");
     }
 
@@ -143,7 +143,7 @@ mod tests {
             let annotations = json!({LAST_APPLIED: format!("{{\"data\": \"{a}\"}}")});
             json!({"kind": "Secret", "metadata": {"name": "s", "annotations": annotations}, "data": {"a": a, "b": "same"}})
         };
-        let diff = diff("Secret s", Some(&secret("old")), Some(&secret("new")), "windlass");
+        let diff = object_diff("Secret s", Some(&secret("old")), Some(&secret("new")), "windlass");
         for part in [&diff.before, &diff.after] {
             assert!(!part.contains("old") && !part.contains("new") && !part.contains("same"), "{part}");
         }

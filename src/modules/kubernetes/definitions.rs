@@ -26,7 +26,7 @@ pub(crate) struct Object {
 
 /// What a task says in place of, or beside, a definition.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Given<'a> {
+pub(super) struct DefinitionArguments<'a> {
     pub api_version: Option<&'a str>,
     pub kind: Option<&'a str>,
     pub name: Option<&'a str>,
@@ -45,7 +45,7 @@ impl Object {
         Some((spec.get("group")?.as_str()?, spec.get("names")?.get("kind")?.as_str()?))
     }
 
-    fn new(mut body: Json, given: Given<'_>) -> Result<Object, Error> {
+    fn new(mut body: Json, given: DefinitionArguments<'_>) -> Result<Object, Error> {
         let fields = body.as_object_mut().ok_or_else(|| Error::failed("a definition must be a mapping"))?;
         let mut take = |name: &str, given: Option<&str>| {
             if let (None | Some(Json::Null), Some(given)) = (fields.get(name), given) {
@@ -79,7 +79,7 @@ impl Object {
 }
 
 /// The objects of an inline definition: a mapping, a list of them, or YAML text.
-pub(super) fn inline(definition: &Value, given: Given<'_>) -> Result<Vec<Object>, Error> {
+pub(super) fn inline(definition: &Value, given: DefinitionArguments<'_>) -> Result<Vec<Object>, Error> {
     if let Some(text) = definition.as_str() {
         return of_text(text, Path::new("definition"), given);
     }
@@ -91,15 +91,23 @@ pub(super) fn inline(definition: &Value, given: Given<'_>) -> Result<Vec<Object>
 }
 
 /// The objects of a file of the controller, its text taken as it is.
-pub(super) async fn of_file(name: &str, here: &Controller<'_>, given: Given<'_>) -> Result<Vec<Object>, Error> {
-    let path = here.find("files", name)?;
+pub(super) async fn of_file(
+    name: &str,
+    here: &Controller<'_>,
+    given: DefinitionArguments<'_>,
+) -> Result<Vec<Object>, Error> {
+    let path = here.find_file("files", name)?;
     let text = text(&path, here).await?;
     of_text(&text, &path, given)
 }
 
 /// The objects of a rendered template.
-pub(super) async fn of_template(name: &str, here: &Controller<'_>, given: Given<'_>) -> Result<Vec<Object>, Error> {
-    let path = here.find("templates", name)?;
+pub(super) async fn of_template(
+    name: &str,
+    here: &Controller<'_>,
+    given: DefinitionArguments<'_>,
+) -> Result<Vec<Object>, Error> {
+    let path = here.find_file("templates", name)?;
     let text = text(&path, here).await?;
     let mut search: Vec<PathBuf> =
         here.search.iter().flat_map(|directory| [directory.join("templates"), directory.clone()]).collect();
@@ -110,18 +118,18 @@ pub(super) async fn of_template(name: &str, here: &Controller<'_>, given: Given<
 }
 
 /// The object that is meant by its name alone.
-pub(super) fn named(given: Given<'_>) -> Result<Object, Error> {
+pub(super) fn object_from_arguments(given: DefinitionArguments<'_>) -> Result<Object, Error> {
     Object::new(Json::Object(Map::new()), given)
 }
 
 async fn text(path: &Path, here: &Controller<'_>) -> Result<String, Error> {
-    let bytes = vault_file::read(here, path).await?;
+    let bytes = vault_file::read_decrypted(here, path).await?;
     String::from_utf8(bytes).map_err(|_| Error::failed(format!("{} is not UTF-8", path.display())))
 }
 
-fn of_text(text: &str, path: &Path, given: Given<'_>) -> Result<Vec<Object>, Error> {
+fn of_text(text: &str, path: &Path, given: DefinitionArguments<'_>) -> Result<Vec<Object>, Error> {
     let source = Arc::new(Source::new(path, text));
-    let documents = yaml::parse(&source)
+    let documents = yaml::parse_yaml(&source)
         .map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })?;
     let named = |error: Error| match error {
         Error::Failed { message, hint } => Error::Failed { message: format!("{}: {message}", path.display()), hint },
@@ -131,7 +139,7 @@ fn of_text(text: &str, path: &Path, given: Given<'_>) -> Result<Vec<Object>, Err
 }
 
 /// Empty documents are skipped; lists of any kind count as what is in them.
-fn objects(bodies: Vec<Json>, given: Given<'_>) -> Result<Vec<Object>, Error> {
+fn objects(bodies: Vec<Json>, given: DefinitionArguments<'_>) -> Result<Vec<Object>, Error> {
     let mut found = Vec::new();
     for mut body in bodies {
         let is_list = body.get("kind").and_then(Json::as_str).is_some_and(|kind| kind.ends_with("List"));
@@ -173,7 +181,7 @@ fn key(node: &Node) -> String {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str, given: Given<'_>) -> Result<Vec<Object>, Error> {
+    fn parsed(text: &str, given: DefinitionArguments<'_>) -> Result<Vec<Object>, Error> {
         of_text(text, Path::new("x.yml"), given)
     }
 
@@ -191,7 +199,7 @@ items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: a}, data: {x: '{{ kept }}'}}
 - {apiVersion: v1, kind: Secret, metadata: {name: c}}
 ";
-        let given = Given { namespace: Some("n"), ..Given::default() };
+        let given = DefinitionArguments { namespace: Some("n"), ..DefinitionArguments::default() };
         let objects = parsed(text, given).unwrap();
         let labels: Vec<_> = objects.iter().map(Object::label).collect();
         assert_eq!(labels, ["Namespace a", "ConfigMap b", "Secret c"]);
@@ -203,7 +211,7 @@ items:
     #[test]
     fn what_an_exported_object_says_of_its_past_is_left_out() {
         let text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, resourceVersion: '5', uid: x}}";
-        let objects = parsed(text, Given::default()).unwrap();
+        let objects = parsed(text, DefinitionArguments::default()).unwrap();
         assert_eq!(objects[0].body["metadata"], serde_json::json!({"name": "a"}));
     }
 
@@ -215,7 +223,7 @@ items:
             ("{apiVersion: v1, kind: ConfigMap}", "x.yml: the definition of a ConfigMap has no name"),
             ("just a text", "x.yml: a definition must be a mapping"),
         ] {
-            assert_eq!(parsed(text, Given::default()).unwrap_err().to_string(), complaint);
+            assert_eq!(parsed(text, DefinitionArguments::default()).unwrap_err().to_string(), complaint);
         }
     }
 }

@@ -57,9 +57,9 @@ fn of_the_way(error: &kube::Error, what: &str) -> Error {
     let mut source = error.source();
     let mut deepest = error.to_string();
     while let Some(inner) = source {
-        if let Some(failure) = inner.downcast_ref::<http::Failure>() {
+        if let Some(failure) = inner.downcast_ref::<http::HttpError>() {
             return match failure {
-                http::Failure::Host(remote::Error::Connection(gone)) => lost(gone),
+                http::HttpError::Host(remote::Error::Connection(gone)) => lost(gone),
                 reason => Error::failed(format!("cannot {what}: {reason}")),
             };
         }

@@ -10,12 +10,12 @@ use serde_json::Value as Json;
 
 use super::access::{Access, arguments};
 use super::api::Api;
-use super::definitions::{Given, named};
-use super::wait::{self, Condition, Patience};
+use super::definitions::{DefinitionArguments, object_from_arguments};
+use super::wait::{self, Condition, WaitLimits};
 use crate::modules::{Controller, Error, Inspect, Outcome};
 use crate::remote::Probe;
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,17 +41,25 @@ impl Inspect for K8sInfo {
         collection: "kubernetes.core",
         summary: "Read objects from the Kubernetes API",
         arguments: &[
-            Argument::new("kind", Kind::Str, "The kind of the objects").required(),
-            Argument::new("api_version", Kind::Str, "Its group and version").default("v1").alias(&["api", "version"]),
-            Argument::new("name", Kind::Str, "The one object of that name"),
-            Argument::new("namespace", Kind::Str, "The namespace (default: all)"),
-            Argument::new("label_selectors", Kind::List(&Kind::Str), "Labels to select by").default("[]"),
-            Argument::new("field_selectors", Kind::List(&Kind::Str), "Fields to select by").default("[]"),
-            Argument::new("wait", Kind::Bool, "Whether to wait until the named object exists and is ready")
+            Argument::new("kind", ArgumentKind::Str, "The kind of the objects").required(),
+            Argument::new("api_version", ArgumentKind::Str, "Its group and version")
+                .default("v1")
+                .alias(&["api", "version"]),
+            Argument::new("name", ArgumentKind::Str, "The one object of that name"),
+            Argument::new("namespace", ArgumentKind::Str, "The namespace (default: all)"),
+            Argument::new("label_selectors", ArgumentKind::List(&ArgumentKind::Str), "Labels to select by")
+                .default("[]"),
+            Argument::new("field_selectors", ArgumentKind::List(&ArgumentKind::Str), "Fields to select by")
+                .default("[]"),
+            Argument::new("wait", ArgumentKind::Bool, "Whether to wait until the named object exists and is ready")
                 .default("false"),
-            Argument::new("wait_condition", Kind::Dict, "The condition that means ready: its type, status and reason"),
-            Argument::new("wait_timeout", Kind::Int, "Seconds to wait").default("120"),
-            Argument::new("wait_sleep", Kind::Int, "Seconds between two checks").default("5"),
+            Argument::new(
+                "wait_condition",
+                ArgumentKind::Dict,
+                "The condition that means ready: its type, status and reason",
+            ),
+            Argument::new("wait_timeout", ArgumentKind::Int, "Seconds to wait").default("120"),
+            Argument::new("wait_sleep", ArgumentKind::Int, "Seconds between two checks").default("5"),
             arguments::KUBECONFIG,
             arguments::REMOTE_SRC,
             arguments::CONTEXT,
@@ -94,16 +102,16 @@ impl Inspect for K8sInfo {
 
 impl K8sInfo {
     async fn one(&self, api: &Api) -> Result<Option<Vec<Json>>, Error> {
-        let object = named(Given {
+        let object = object_from_arguments(DefinitionArguments {
             api_version: Some(&self.api_version),
             kind: Some(&self.kind),
             name: self.name.as_deref(),
             namespace: self.namespace.as_deref(),
         })?;
-        let Some(place) = api.place(&object).await? else { return Ok(None) };
+        let Some(place) = api.object_location(&object).await? else { return Ok(None) };
         if self.wait {
             let limit = Duration::from_secs(self.wait_timeout);
-            let patience = Patience { limit, pause: Duration::from_secs(self.wait_sleep) };
+            let patience = WaitLimits { limit, pause: Duration::from_secs(self.wait_sleep) };
             let condition = Condition::given(self.wait_condition.as_ref())?;
             return wait::until_ready(api, &place, condition.as_ref(), patience).await.map(|it| Some(vec![it]));
         }
@@ -118,6 +126,6 @@ impl K8sInfo {
         if !self.field_selectors.is_empty() {
             params = params.fields(&self.field_selectors.join(","));
         }
-        api.list(&self.api_version, &self.kind, self.namespace.as_deref(), &params).await
+        api.list_objects(&self.api_version, &self.kind, self.namespace.as_deref(), &params).await
     }
 }

@@ -9,19 +9,19 @@ use serde_json::{Value as Json, json};
 
 use super::access::{Access, arguments};
 use super::api::Api;
-use super::definitions::{self, Given, Object};
-use super::wait::{Condition, Patience};
-use super::work::{Desired, MergeType, Operation, State, Step, Work};
+use super::definitions::{self, DefinitionArguments, Object};
+use super::wait::{Condition, WaitLimits};
+use super::work::{ApplyJob, ApplyOptions, MergeType, ObjectState, ObjectStep, Operation};
 use super::{compare, structure};
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct K8s {
-    state: State,
+    state: ObjectState,
     definition: Option<Value>,
     src: Option<Vec<String>>,
     template: Option<Vec<String>>,
@@ -48,40 +48,53 @@ impl Module for K8s {
         collection: "kubernetes.core",
         summary: "Apply, patch or remove objects of the Kubernetes API",
         arguments: &[
-            Argument::new("state", Kind::Str, "Whether to apply them, patch them if they exist, or remove them")
-                .default("present")
-                .choices(&["present", "patched", "absent"]),
-            Argument::new("definition", Kind::Any, "The object, a list of them, or YAML text")
+            Argument::new(
+                "state",
+                ArgumentKind::Str,
+                "Whether to apply them, patch them if they exist, or remove them",
+            )
+            .default("present")
+            .choices(&["present", "patched", "absent"]),
+            Argument::new("definition", ArgumentKind::Any, "The object, a list of them, or YAML text")
                 .alias(&["resource_definition", "inline"]),
             Argument::new(
                 "src",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Files on the controller with the objects, searched in files/",
             ),
-            Argument::new("template", Kind::List(&Kind::Str), "Templates with the objects, searched in templates/"),
-            Argument::new("kind", Kind::Str, "The object's kind, if the definition has none"),
-            Argument::new("api_version", Kind::Str, "Its group and version, if the definition has none")
+            Argument::new(
+                "template",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "Templates with the objects, searched in templates/",
+            ),
+            Argument::new("kind", ArgumentKind::Str, "The object's kind, if the definition has none"),
+            Argument::new("api_version", ArgumentKind::Str, "Its group and version, if the definition has none")
                 .default("v1")
                 .alias(&["api", "version"]),
-            Argument::new("name", Kind::Str, "Its name, if the definition has none"),
+            Argument::new("name", ArgumentKind::Str, "Its name, if the definition has none"),
             Argument::new(
                 "namespace",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Its namespace, if the definition has none (default: the one of the kubeconfig)",
             ),
-            Argument::new("server_side_apply", Kind::Dict, "field_manager (windlass), force_conflicts (false)"),
+            Argument::new("server_side_apply", ArgumentKind::Dict, "field_manager (windlass), force_conflicts (false)"),
             Argument::new(
                 "merge_type",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Patch types to try; the first that the kind supports is used",
             )
             .default("strategic-merge,merge")
             .choices(&["strategic-merge", "merge"]),
-            Argument::new("delete_options", Kind::Dict, "propagationPolicy, gracePeriodSeconds"),
-            Argument::new("wait", Kind::Bool, "Whether to wait until they are ready, or deleted").default("false"),
-            Argument::new("wait_condition", Kind::Dict, "The condition that means ready: its type, status and reason"),
-            Argument::new("wait_timeout", Kind::Int, "Seconds to wait for each").default("120"),
-            Argument::new("wait_sleep", Kind::Int, "Seconds between two checks").default("5"),
+            Argument::new("delete_options", ArgumentKind::Dict, "propagationPolicy, gracePeriodSeconds"),
+            Argument::new("wait", ArgumentKind::Bool, "Whether to wait until they are ready, or deleted")
+                .default("false"),
+            Argument::new(
+                "wait_condition",
+                ArgumentKind::Dict,
+                "The condition that means ready: its type, status and reason",
+            ),
+            Argument::new("wait_timeout", ArgumentKind::Int, "Seconds to wait for each").default("120"),
+            Argument::new("wait_sleep", ArgumentKind::Int, "Seconds between two checks").default("5"),
             arguments::KUBECONFIG,
             arguments::REMOTE_SRC,
             arguments::CONTEXT,
@@ -132,13 +145,13 @@ impl Module for K8s {
             Return::new("method", "For one object: create, update, patch, delete, or nothing"),
         ],
     };
-    type Change = Work;
+    type Change = ApplyJob;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Work>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<ApplyJob>, Error> {
         let objects = self.objects(here).await?;
         let wish = self.wish(here.check)?;
         let (client, namespace) = self.access.client(probe, here).await?;
-        let work = Work::plan(Api::new(client, namespace), wish, &objects).await?;
+        let work = ApplyJob::plan(Api::new(client, namespace), wish, &objects).await?;
         let outcome = outcome(&work.steps);
         if work.is_done() {
             if !here.check {
@@ -150,7 +163,7 @@ impl Module for K8s {
         Ok(Plan::Change { diff, outcome, change: work })
     }
 
-    async fn apply(&self, mut work: Work, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, mut work: ApplyJob, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         work.carry_out(remote).await?;
         Ok(outcome(&work.steps))
     }
@@ -158,7 +171,7 @@ impl Module for K8s {
 
 impl K8s {
     async fn objects(&self, here: &Controller<'_>) -> Result<Vec<Object>, Error> {
-        let given = Given {
+        let given = DefinitionArguments {
             api_version: Some(&self.api_version),
             kind: self.kind.as_deref(),
             name: self.name.as_deref(),
@@ -169,7 +182,7 @@ impl K8s {
             return Err(Error::failed("k8s: only one of definition, src and template can be given"));
         }
         // A definition names its own version; the default is for objects that are only named.
-        let in_text = Given { api_version: None, ..given };
+        let in_text = DefinitionArguments { api_version: None, ..given };
         let mut objects = Vec::new();
         match (&self.definition, &self.src, &self.template) {
             (Some(definition), ..) => objects = definitions::inline(definition, in_text)?,
@@ -183,7 +196,7 @@ impl K8s {
                     objects.extend(definitions::of_template(template, here, in_text).await?);
                 }
             }
-            (None, None, None) if self.kind.is_some() => objects.push(definitions::named(given)?),
+            (None, None, None) if self.kind.is_some() => objects.push(definitions::object_from_arguments(given)?),
             (None, None, None) => {
                 return Err(Error::failed("k8s: definition, src, template, or kind and name is required"));
             }
@@ -192,26 +205,26 @@ impl K8s {
     }
 
     /// The arguments that are mappings, taken apart; and those that all objects share.
-    fn wish(&self, check: bool) -> Result<Desired, Error> {
+    fn wish(&self, check: bool) -> Result<ApplyOptions, Error> {
         let apply =
             structure("server_side_apply", "field_manager and force_conflicts", self.server_side_apply.as_ref())?;
         let takes = "propagationPolicy (Background, Foreground, Orphan) and gracePeriodSeconds";
         let delete = structure("delete_options", takes, self.delete_options.as_ref())?;
         let (limit, pause) = (Duration::from_secs(self.wait_timeout), Duration::from_secs(self.wait_sleep));
-        Ok(Desired {
+        Ok(ApplyOptions {
             state: self.state,
             apply: apply.unwrap_or_default(),
             merge: self.merge_type.clone(),
             delete: delete.unwrap_or_default(),
-            wait: self.wait.then_some(Patience { limit, pause }),
+            wait: self.wait.then_some(WaitLimits { limit, pause }),
             condition: Condition::given(self.wait_condition.as_ref())?,
             check,
         })
     }
 }
 
-fn outcome(steps: &[Step]) -> Outcome {
-    let method = |step: &Step| match step.deed {
+fn outcome(steps: &[ObjectStep]) -> Outcome {
+    let method = |step: &ObjectStep| match step.deed {
         None => "nothing",
         Some(Operation::Create) => "create",
         Some(Operation::Update) => "update",

@@ -17,7 +17,7 @@ use crate::value::Value;
 const USUAL: &str = "~/.kube/config";
 
 /// Reads a kubeconfig; None: the usual one of the host. `remote`: a path is one of the host.
-pub(super) async fn load(
+pub(super) async fn load_kubeconfig(
     given: Option<&Value>,
     remote: bool,
     probe: &Probe,
@@ -37,7 +37,7 @@ pub(super) async fn load(
     if remote {
         return of_host(text, remote, probe).await;
     }
-    match here.find("files", text) {
+    match here.find_file("files", text) {
         Ok(path) if path.is_file() => of_controller(&path, here).await,
         _ => of_host(text, remote, probe).await,
     }
@@ -105,7 +105,7 @@ async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, 
             "the kubeconfig {path} is a file of the machine that windlass runs on; a resource from an API must not use it"
         )));
     }
-    let path = probe.expand(path).await?;
+    let path = probe.expand_on_host(path).await?;
     let content = probe.read(&path).await?.ok_or_else(|| {
         let message = match remote {
             true => format!("no such kubeconfig on the host: {path}"),

@@ -16,14 +16,14 @@ use crate::remote::Probe;
 
 /// Opens a connection to whatever address a request is for.
 #[derive(Clone)]
-pub(super) struct Dial(pub Probe);
+pub(super) struct TunnelConnector(pub Probe);
 
-impl tower::Service<Uri> for Dial {
+impl tower::Service<Uri> for TunnelConnector {
     type Response = Tunnel;
-    type Error = http::Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Tunnel, http::Failure>> + Send>>;
+    type Error = http::HttpError;
+    type Future = Pin<Box<dyn Future<Output = Result<Tunnel, http::HttpError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), http::Failure>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), http::HttpError>> {
         Poll::Ready(Ok(()))
     }
 

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::api::{Api, Place};
+use super::api::{Api, ObjectLocation};
 use crate::modules::Error;
 use crate::value::Value;
 
 /// How long to wait, and how often to look.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct WaitLimits {
     pub limit: Duration,
     pub pause: Duration,
 }
@@ -63,9 +63,9 @@ impl Condition {
 /// Waits until the object is there and ready: until `condition` holds, or what its kind calls ready. Gives the object.
 pub(super) async fn until_ready(
     api: &Api,
-    place: &Place,
+    place: &ObjectLocation,
     condition: Option<&Condition>,
-    patience: Patience,
+    patience: WaitLimits,
 ) -> Result<Json, Error> {
     let since = Instant::now();
     loop {
@@ -85,7 +85,12 @@ pub(super) async fn until_ready(
 }
 
 /// Waits until an object is gone; one of the same name made since is another.
-pub(super) async fn until_gone(api: &Api, place: &Place, uid: Option<&str>, patience: Patience) -> Result<(), Error> {
+pub(super) async fn until_gone(
+    api: &Api,
+    place: &ObjectLocation,
+    uid: Option<&str>,
+    patience: WaitLimits,
+) -> Result<(), Error> {
     let since = Instant::now();
     loop {
         let Some(object) = api.get(place).await? else { return Ok(()) };

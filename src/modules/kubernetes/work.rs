@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::FIELD_MANAGER;
-use super::api::{Api, Place};
+use super::api::{Api, ObjectLocation};
 use super::compare;
 use super::definitions::Object;
 use super::failure::explain;
-use super::wait::{self, Condition, Patience};
+use super::wait::{self, Condition, WaitLimits};
 use crate::modules::{Diff, Error};
 use crate::remote::Remote;
 
@@ -24,7 +24,7 @@ const DEFINED: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum ObjectState {
     Present,
     Patched,
     Absent,
@@ -70,29 +70,29 @@ impl From<Propagation> for PropagationPolicy {
 }
 
 /// What is wanted of all objects alike.
-pub(crate) struct Desired {
-    pub state: State,
+pub(crate) struct ApplyOptions {
+    pub state: ObjectState,
     pub apply: ServerSideApply,
     pub merge: Vec<MergeType>,
     pub delete: DeleteOptions,
-    pub wait: Option<Patience>,
+    pub wait: Option<WaitLimits>,
     pub condition: Option<Condition>,
     /// Nothing will be changed, so what is not there yet may be there by then.
     pub check: bool,
 }
 
 /// What is to be done, and what it is done with.
-pub(crate) struct Work {
+pub(crate) struct ApplyJob {
     api: Api,
-    wish: Desired,
-    pub steps: Vec<Step>,
+    wish: ApplyOptions,
+    pub steps: Vec<ObjectStep>,
 }
 
 /// One object.
-pub(crate) struct Step {
+pub(crate) struct ObjectStep {
     object: Object,
     /// None: the API has no such kind yet.
-    place: Option<Place>,
+    place: Option<ObjectLocation>,
     /// None: nothing.
     pub deed: Option<Operation>,
     pub diff: Option<Diff>,
@@ -108,10 +108,10 @@ pub(crate) enum Operation {
     Delete,
 }
 
-impl Work {
+impl ApplyJob {
     /// Looks at every object; nothing is changed.
-    pub(crate) async fn plan(api: Api, wish: Desired, objects: &[Object]) -> Result<Work, Error> {
-        let mut work = Work { api, wish, steps: Vec::new() };
+    pub(crate) async fn plan(api: Api, wish: ApplyOptions, objects: &[Object]) -> Result<ApplyJob, Error> {
+        let mut work = ApplyJob { api, wish, steps: Vec::new() };
         let mut looks = Vec::with_capacity(objects.len());
         for object in objects {
             looks.push(work.look(object, objects).boxed());
@@ -131,7 +131,7 @@ impl Work {
     pub(crate) async fn carry_out(&mut self, remote: &Remote) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         // What depends on something comes after it, and goes before it.
-        if self.wish.state == State::Absent {
+        if self.wish.state == ObjectState::Absent {
             order.reverse();
         }
         for at in order {
@@ -152,12 +152,12 @@ impl Work {
         for step in &self.steps {
             let Some(place) = &step.place else { continue };
             match self.wish.state {
-                State::Absent if step.deed.is_some() => {
+                ObjectState::Absent if step.deed.is_some() => {
                     wait::until_gone(&self.api, place, uid(&step.known), patience).await?;
                 }
-                State::Absent => {}
-                State::Patched if step.known.is_null() => {}
-                State::Present | State::Patched => {
+                ObjectState::Absent => {}
+                ObjectState::Patched if step.known.is_null() => {}
+                ObjectState::Present | ObjectState::Patched => {
                     wait::until_ready(&self.api, place, self.wish.condition.as_ref(), patience).await?;
                 }
             }
@@ -166,22 +166,22 @@ impl Work {
     }
 
     /// What is to be done about one object. The server tries it out.
-    async fn look(&self, object: &Object, all: &[Object]) -> Result<Step, Error> {
-        let Some(place) = self.api.place(object).await? else { return self.without_kind(object, all) };
+    async fn look(&self, object: &Object, all: &[Object]) -> Result<ObjectStep, Error> {
+        let Some(place) = self.api.object_location(object).await? else { return self.without_kind(object, all) };
         let before = self.api.get(&place).await?;
         let (deed, after) = match (self.wish.state, &before) {
-            (State::Absent | State::Patched, None) => (None, None),
-            (State::Absent, Some(_)) => {
+            (ObjectState::Absent | ObjectState::Patched, None) => (None, None),
+            (ObjectState::Absent, Some(_)) => {
                 if self.wish.check {
                     self.api.delete(&place, &self.delete_params(None, true)).await?;
                 }
                 (Some(Operation::Delete), None)
             }
-            (State::Patched, Some(before)) => {
+            (ObjectState::Patched, Some(before)) => {
                 let after = self.patch(&place, object, true).await?;
                 (compare::differs(before, &after, self.manager()).then_some(Operation::Patch), Some(after))
             }
-            (State::Present, before) => {
+            (ObjectState::Present, before) => {
                 let after = self.tried(&place, object, all).await?;
                 let deed = match before {
                     None => Some(Operation::Create),
@@ -190,13 +190,13 @@ impl Work {
                 (deed, Some(after))
             }
         };
-        let diff = deed.map(|_| compare::diff(&place.label, before.as_ref(), after.as_ref(), self.manager()));
+        let diff = deed.map(|_| compare::object_diff(&place.label, before.as_ref(), after.as_ref(), self.manager()));
         let known = after.or(before).unwrap_or_default();
-        Ok(Step { object: object.clone(), place: Some(place), deed, diff, known })
+        Ok(ObjectStep { object: object.clone(), place: Some(place), deed, diff, known })
     }
 
     /// The object as it would be.
-    async fn tried(&self, place: &Place, object: &Object, all: &[Object]) -> Result<Json, Error> {
+    async fn tried(&self, place: &ObjectLocation, object: &Object, all: &[Object]) -> Result<Json, Error> {
         match self.api.patch(place, &self.apply_params(true), &Patch::Apply(&object.body)).await {
             Ok(after) => Ok(after),
             // Its namespace is made by the same task, or would have been by one before it.
@@ -210,20 +210,20 @@ impl Work {
     }
 
     /// An object of a kind that the API does not have, or not yet.
-    fn without_kind(&self, object: &Object, all: &[Object]) -> Result<Step, Error> {
-        let deed = (self.wish.state == State::Present).then_some(Operation::Create);
+    fn without_kind(&self, object: &Object, all: &[Object]) -> Result<ObjectStep, Error> {
+        let deed = (self.wish.state == ObjectState::Present).then_some(Operation::Create);
         if deed.is_some() && !self.wish.check && !is_defined(all, object) {
             let Object { api_version, kind, name, .. } = object;
             let message = format!("cannot apply {kind} {name}: the API has no kind {kind} in {api_version}");
             return Err(Error::failed(message));
         }
-        let diff = deed.map(|_| compare::diff(&object.label(), None, Some(&object.body), self.manager()));
+        let diff = deed.map(|_| compare::object_diff(&object.label(), None, Some(&object.body), self.manager()));
         let known = if deed.is_some() { object.body.clone() } else { Json::Null };
-        Ok(Step { object: object.clone(), place: None, deed, diff, known })
+        Ok(ObjectStep { object: object.clone(), place: None, deed, diff, known })
     }
 
     /// Does what is to be done about one object: where it is, and what is known of it now.
-    async fn act(&self, step: &Step) -> Result<(Option<Place>, Json), Error> {
+    async fn act(&self, step: &ObjectStep) -> Result<(Option<ObjectLocation>, Json), Error> {
         let Some(deed) = step.deed else { return Ok((step.place.clone(), step.known.clone())) };
         let place = match &step.place {
             Some(place) => place.clone(),
@@ -244,10 +244,10 @@ impl Work {
     }
 
     /// Kinds that this task has just defined are served a moment later.
-    async fn place_of_defined(&self, object: &Object) -> Result<Place, Error> {
+    async fn place_of_defined(&self, object: &Object) -> Result<ObjectLocation, Error> {
         let since = Instant::now();
         while since.elapsed() < DEFINED {
-            if let Some(place) = self.api.place(object).await? {
+            if let Some(place) = self.api.object_location(object).await? {
                 return Ok(place);
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -256,7 +256,7 @@ impl Work {
     }
 
     /// Tries the ways to merge in turn; the object afterwards.
-    async fn patch(&self, place: &Place, object: &Object, dry_run: bool) -> Result<Json, Error> {
+    async fn patch(&self, place: &ObjectLocation, object: &Object, dry_run: bool) -> Result<Json, Error> {
         let params = PatchParams { dry_run, field_manager: Some(self.manager().to_owned()), ..PatchParams::default() };
         let what = format!("patch {}", place.label);
         let mut refused = Error::failed("k8s: merge_type is empty");

@@ -2,7 +2,7 @@
 
 /// A line as it is to be.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct FstabEntry {
     pub src: Option<String>,
     pub path: String,
     pub fstype: Option<String>,
@@ -11,15 +11,15 @@ pub(super) struct Entry {
     pub passno: String,
 }
 
-impl Entry {
+impl FstabEntry {
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let some = [&self.src, &self.fstype].into_iter().flatten();
         some.chain([&self.path, &self.opts, &self.dump, &self.passno]).map(String::as_str)
     }
 
     /// The same in the characters of a file.
-    pub(super) fn adapt(&self, adapt: impl Fn(&str) -> String) -> Entry {
-        Entry {
+    pub(super) fn adapt(&self, adapt: impl Fn(&str) -> String) -> FstabEntry {
+        FstabEntry {
             src: self.src.as_deref().map(&adapt),
             path: adapt(&self.path),
             fstype: self.fstype.as_deref().map(&adapt),
@@ -50,7 +50,7 @@ impl Entry {
 pub(super) const NOWHERE: &[&str] = &["none", "swap"];
 
 /// The text with one line for the entry, in the place of those that it had.
-pub(super) fn with(text: &str, entry: &Entry) -> String {
+pub(super) fn with_entry(text: &str, entry: &FstabEntry) -> String {
     let wanted = entry.fields();
     let mut edited = String::new();
     let mut is_there = false;
@@ -72,13 +72,13 @@ pub(super) fn with(text: &str, entry: &Entry) -> String {
 }
 
 /// The text without the entry.
-pub(super) fn without(text: &str, entry: &Entry) -> String {
+pub(super) fn without(text: &str, entry: &FstabEntry) -> String {
     let is_own = |line: &&str| fields(line).is_some_and(|fields| entry.is_of(&fields));
     text.split_inclusive('\n').filter(|line| !is_own(line)).collect()
 }
 
 /// The source that the text has for an entry, as it stands there.
-pub(super) fn source<'a>(text: &'a str, entry: &Entry) -> Option<&'a str> {
+pub(super) fn source<'a>(text: &'a str, entry: &FstabEntry) -> Option<&'a str> {
     text.lines().filter_map(fields).find(|fields| entry.is_of(fields)).map(|fields| fields[0])
 }
 
@@ -112,7 +112,7 @@ pub(super) struct Mounted {
 
 impl Mounted {
     /// In the order in which they were mounted.
-    pub(super) fn all(text: &str) -> Vec<Mounted> {
+    pub(super) fn parse_mounts(text: &str) -> Vec<Mounted> {
         text.lines().filter_map(Mounted::parse).collect()
     }
 
@@ -148,8 +148,8 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn entry(path: &str, src: &str, fstype: &str) -> Entry {
-        Entry {
+    fn entry(path: &str, src: &str, fstype: &str) -> FstabEntry {
+        FstabEntry {
             src: Some(src.into()),
             path: path.into(),
             fstype: Some(fstype.into()),
@@ -163,13 +163,16 @@ mod tests {
     fn one_swap_is_not_another() {
         let text = "/dev/a none swap sw 0 0\n/dev/b none swap sw 0 0";
         assert_eq!(without(text, &entry("none", "/dev/b", "swap")), "/dev/a none swap sw 0 0\n");
-        assert_eq!(with(text, &entry("none", "/dev/c", "swap")), format!("{text}\n/dev/c none swap defaults 0 0\n"));
+        assert_eq!(
+            with_entry(text, &entry("none", "/dev/c", "swap")),
+            format!("{text}\n/dev/c none swap defaults 0 0\n")
+        );
     }
 
     #[test]
     fn an_entry_is_known_however_its_line_is_written() {
         let text = "sshfs#me@h:/d /mnt/a#b fuse defaults 0 0\n/dev/b\t/data/ xfs noatime # mine\n/dev/c /c\u{a0}d ext4 x 0 0\n";
-        assert_eq!(with(text, &entry("/mnt/a#b", "sshfs#me@h:/d", "fuse")), text);
+        assert_eq!(with_entry(text, &entry("/mnt/a#b", "sshfs#me@h:/d", "fuse")), text);
         assert_eq!(without(text, &entry("/mnt/a#b", "x", "fuse")).lines().count(), 2);
         assert_eq!(source(text, &entry("/data", "x", "xfs")), Some("/dev/b"));
         assert_eq!(source(text, &entry("/c\u{a0}d", "x", "ext4")), Some("/dev/c"));
@@ -180,14 +183,14 @@ mod tests {
     fn a_short_line_is_completed_and_a_comment_is_none() {
         let text = "#/dev/a /a ext4 defaults 0 0\n/dev/a /a ext4 defaults\n";
         let completed = "#/dev/a /a ext4 defaults 0 0\n/dev/a /a ext4 defaults 0 0\n";
-        assert_eq!(with(text, &entry("/a", "/dev/a", "ext4")), completed);
-        assert_eq!(with(completed, &entry("/a", "/dev/a", "ext4")), completed);
+        assert_eq!(with_entry(text, &entry("/a", "/dev/a", "ext4")), completed);
+        assert_eq!(with_entry(completed, &entry("/a", "/dev/a", "ext4")), completed);
         assert_eq!(source(text, &entry("/a", "x", "ext4")), Some("/dev/a"));
     }
 
     #[test]
     fn the_source_of_what_is_bound_is_a_directory() {
-        let all = Mounted::all(
+        let all = Mounted::parse_mounts(
             "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:5 / /run rw shared:5 - tmpfs tmpfs rw\n\
              3 1 0:5 /a\\040b/c /mnt rw - tmpfs tmpfs rw\n",
         );

@@ -14,13 +14,13 @@ use super::{failure, in_english, said};
 use crate::modules::web;
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Apt {
     pub name: Option<Vec<String>>,
-    pub state: State,
+    pub state: AptState,
     pub update_cache: Option<bool>,
     pub cache_valid_time: u64,
     pub install_recommends: Option<bool>,
@@ -52,7 +52,7 @@ pub(crate) struct Apt {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum State {
+pub(crate) enum AptState {
     Present,
     Absent,
     Latest,
@@ -72,7 +72,7 @@ pub(crate) enum Upgrade {
 
 /// What is to be done, in this order.
 #[derive(Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct AptChange {
     update: bool,
     upgrade: Option<&'static str>,
     install: Vec<String>,
@@ -83,7 +83,7 @@ pub(crate) struct Change {
     clean: bool,
 }
 
-impl Change {
+impl AptChange {
     /// Whether packages come or go.
     fn is_of_packages(&self) -> bool {
         let named = [&self.install, &self.remove, &self.build_dep].iter().any(|names| !names.is_empty());
@@ -133,79 +133,94 @@ impl Module for Apt {
         arguments: &[
             Argument::new(
                 "name",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Packages, as name, name=version, name>=version or name:architecture",
             )
             .alias(&["package", "pkg"]),
             Argument::new(
                 "state",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Whether they should be installed, absent, or installed in the newest version",
             )
             .default("present")
             .choices(&["absent", "build-dep", "latest", "present", "fixed"]),
-            Argument::new("update_cache", Kind::Bool, "Whether to update the package lists first")
+            Argument::new("update_cache", ArgumentKind::Bool, "Whether to update the package lists first")
                 .alias(&["update-cache"]),
             Argument::new(
                 "cache_valid_time",
-                Kind::Int,
+                ArgumentKind::Int,
                 "Update the lists only if they are older than this, in seconds",
             )
             .default("0"),
             Argument::new(
                 "install_recommends",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to install recommended packages, too (default: apt's own setting)",
             )
             .alias(&["install-recommends"]),
-            Argument::new("default_release", Kind::Str, "The release to install packages from")
+            Argument::new("default_release", ArgumentKind::Str, "The release to install packages from")
                 .alias(&["default-release"]),
-            Argument::new("deb", Kind::Path, "A package file to install: its path on the host, or its URL"),
+            Argument::new("deb", ArgumentKind::Path, "A package file to install: its path on the host, or its URL"),
             Argument::new(
                 "upgrade",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Whether to upgrade all packages; full and dist may also remove packages",
             )
             .default("no")
             .choices(&["no", "yes", "safe", "dist", "full"]),
-            Argument::new("purge", Kind::Bool, "Whether to remove the configuration of a removed package, too")
+            Argument::new("purge", ArgumentKind::Bool, "Whether to remove the configuration of a removed package, too")
                 .default("false"),
-            Argument::new("autoremove", Kind::Bool, "Whether to remove packages that nothing depends on any more")
+            Argument::new(
+                "autoremove",
+                ArgumentKind::Bool,
+                "Whether to remove packages that nothing depends on any more",
+            )
+            .default("false"),
+            Argument::new("autoclean", ArgumentKind::Bool, "Whether to remove old package files").default("false"),
+            Argument::new("only_upgrade", ArgumentKind::Bool, "Whether to upgrade installed packages only")
                 .default("false"),
-            Argument::new("autoclean", Kind::Bool, "Whether to remove old package files").default("false"),
-            Argument::new("only_upgrade", Kind::Bool, "Whether to upgrade installed packages only").default("false"),
-            Argument::new("allow_downgrade", Kind::Bool, "Whether to allow downgrades")
+            Argument::new("allow_downgrade", ArgumentKind::Bool, "Whether to allow downgrades")
                 .alias(&["allow-downgrade", "allow_downgrades", "allow-downgrades"])
                 .default("false"),
-            Argument::new("allow_unauthenticated", Kind::Bool, "Whether to accept unsigned packages")
+            Argument::new("allow_unauthenticated", ArgumentKind::Bool, "Whether to accept unsigned packages")
                 .alias(&["allow-unauthenticated"])
                 .default("false"),
-            Argument::new("allow_change_held_packages", Kind::Bool, "Whether to change packages on hold")
+            Argument::new("allow_change_held_packages", ArgumentKind::Bool, "Whether to change packages on hold")
                 .default("false"),
-            Argument::new("force", Kind::Bool, "Whether to pass --force-yes to apt-get").default("false"),
-            Argument::new("dpkg_options", Kind::Str, "dpkg's options for changed configuration files")
+            Argument::new("force", ArgumentKind::Bool, "Whether to pass --force-yes to apt-get").default("false"),
+            Argument::new("dpkg_options", ArgumentKind::Str, "dpkg's options for changed configuration files")
                 .default("force-confdef,force-confold"),
-            Argument::new("lock_timeout", Kind::Int, "How many seconds to wait for the lock of another package tool")
-                .default("60"),
-            Argument::new("clean", Kind::Bool, "Whether to remove all downloaded package files").default("false"),
-            Argument::new("fail_on_autoremove", Kind::Bool, "Whether to fail rather than remove a package")
+            Argument::new(
+                "lock_timeout",
+                ArgumentKind::Int,
+                "How many seconds to wait for the lock of another package tool",
+            )
+            .default("60"),
+            Argument::new("clean", ArgumentKind::Bool, "Whether to remove all downloaded package files")
+                .default("false"),
+            Argument::new("fail_on_autoremove", ArgumentKind::Bool, "Whether to fail rather than remove a package")
                 .default("false"),
             Argument::new(
                 "policy_rc_d",
-                Kind::Int,
+                ArgumentKind::Int,
                 "The exit code of policy-rc.d during the task, for packages that start services; 101 forbids it",
             ),
-            Argument::new("update_cache_retries", Kind::Int, "How many times to try updating the lists").default("5"),
+            Argument::new("update_cache_retries", ArgumentKind::Int, "How many times to try updating the lists")
+                .default("5"),
             Argument::new(
                 "update_cache_retry_max_delay",
-                Kind::Int,
+                ArgumentKind::Int,
                 "The longest wait between two attempts, in seconds",
             )
             .default("12"),
-            Argument::new("force_apt_get", Kind::Bool, "Accepted for compatibility; it is always apt-get")
+            Argument::new("force_apt_get", ArgumentKind::Bool, "Accepted for compatibility; it is always apt-get")
                 .default("false"),
-            Argument::new("auto_install_module_deps", Kind::Bool, "Accepted for compatibility; no Python is needed")
-                .default("true"),
+            Argument::new(
+                "auto_install_module_deps",
+                ArgumentKind::Bool,
+                "Accepted for compatibility; no Python is needed",
+            )
+            .default("true"),
         ],
         free_form: None,
         example: "\
@@ -223,16 +238,16 @@ impl Module for Apt {
             Return::new("stderr", "Standard error"),
         ],
     };
-    type Change = Change;
+    type Change = AptChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<AptChange>, Error> {
         self.check()?;
         let change = self.changes(probe).await?;
         let names_nothing = self.name.is_none() && self.deb.is_none() && self.upgrade == Upgrade::No;
         let outcome =
             Outcome::default().with("cache_updated", false).with("cache_update_time", fetched(probe).await?.at);
         // Fetched lists may hold newer versions, a fetched file anything: only afterwards it is known what changes.
-        let looks_again = change.update && (self.state == State::Latest || self.upgrade != Upgrade::No);
+        let looks_again = change.update && (self.state == AptState::Latest || self.upgrade != Upgrade::No);
         Ok(if looks_again && !here.check || self.address().is_some() {
             Plan::Unknown(change)
         } else if change.is_of_packages() || (change.update || change.clean) && names_nothing {
@@ -244,7 +259,7 @@ impl Module for Apt {
         })
     }
 
-    async fn apply(&self, mut change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, mut change: AptChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         if let Some(address) = self.address() {
             let apt = self.with_file(address, remote).await?;
             return apt.apply(apt.changes(remote).await?, remote, here).await;
@@ -260,12 +275,12 @@ impl Module for Apt {
                 longest: Duration::from_secs(self.update_cache_retry_max_delay),
             };
             outputs.push(fetch_lists(remote, &retries).await?);
-            if self.state == State::Latest || self.upgrade != Upgrade::No {
+            if self.state == AptState::Latest || self.upgrade != Upgrade::No {
                 change = self.changes(remote).await?;
             }
         }
         let changed = change.is_of_packages();
-        let policy = Policy::set(remote, self.policy_rc_d.filter(|_| changed)).await?;
+        let policy = Policy::set_policy(remote, self.policy_rc_d.filter(|_| changed)).await?;
         let done = self.packages(remote, &change, &mut outputs).await;
         policy.put_back(remote).await?;
         done?;
@@ -276,7 +291,7 @@ impl Module for Apt {
 
 impl Apt {
     #[cfg(test)]
-    fn of(name: Vec<String>, state: State) -> Apt {
+    fn of(name: Vec<String>, state: AptState) -> Apt {
         Apt {
             name: Some(name),
             state,
@@ -311,7 +326,7 @@ impl Apt {
         if wanted.iter().filter(|is| **is).count() > 1 {
             return Err(Error::failed("only one of name, deb and upgrade can be given"));
         }
-        match self.deb.is_some() && self.state != State::Present {
+        match self.deb.is_some() && self.state != AptState::Present {
             true => Err(Error::failed("deb works with state: present only")),
             false => Ok(()),
         }
@@ -336,7 +351,7 @@ impl Apt {
     }
 
     /// Everything that is about packages, one after the other.
-    async fn packages(&self, remote: &Remote, change: &Change, outputs: &mut Vec<Output>) -> Result<(), Error> {
+    async fn packages(&self, remote: &Remote, change: &AptChange, outputs: &mut Vec<Output>) -> Result<(), Error> {
         if let Some(verb) = change.upgrade {
             outputs.push(self.apt_get(remote, &self.upgrade_words(verb), &[]).await?);
         }
@@ -358,32 +373,38 @@ impl Apt {
         Ok(())
     }
 
-    async fn changes(&self, probe: &Probe) -> Result<Change, Error> {
-        let specs = self.name.iter().flatten().filter(|name| !name.trim().is_empty()).map(|name| Spec::parse(name));
+    async fn changes(&self, probe: &Probe) -> Result<AptChange, Error> {
+        let specs = self
+            .name
+            .iter()
+            .flatten()
+            .filter(|name| !name.trim().is_empty())
+            .map(|name| Spec::parse_package_spec(name));
         let specs = specs.collect::<Result<Vec<_>, _>>()?;
-        let mut change = Change {
+        let mut change = AptChange {
             update: self.wants_update(probe).await?,
             autoclean: self.autoclean,
             clean: self.clean,
-            ..Change::default()
+            ..AptChange::default()
         };
-        let installed = Installed::look(probe).await?;
+        let installed = Installed::read_installed(probe).await?;
         match self.state {
-            State::Absent => {
+            AptState::Absent => {
                 change.remove =
                     specs.iter().filter(|spec| installed.has_itself(spec)).map(|spec| spec.name.clone()).collect();
             }
-            State::BuildDep => {
-                let names: Vec<String> = specs.iter().map(Spec::word).collect();
+            AptState::BuildDep => {
+                let names: Vec<String> = specs.iter().map(Spec::spec_text).collect();
                 let words: Vec<&str> = ["build-dep"].into_iter().chain(names.iter().map(String::as_str)).collect();
                 let lacks = !names.is_empty() && self.would_change(probe, &words).await?;
                 change.build_dep = if lacks { names } else { Vec::new() };
             }
-            State::Present | State::Fixed => change.install = self.lacking(probe, &specs, &installed).await?,
-            State::Latest => {
+            AptState::Present | AptState::Fixed => change.install = self.lacking(probe, &specs, &installed).await?,
+            AptState::Latest => {
                 change.install = self.lacking(probe, &specs, &installed).await?;
-                let there =
-                    specs.iter().filter(|spec| spec.version.is_none() && installed.version(&spec.name).is_some());
+                let there = specs
+                    .iter()
+                    .filter(|spec| spec.version.is_none() && installed.installed_version(&spec.name).is_some());
                 change.install.extend(self.outdated(probe, there.map(|spec| spec.name.as_str()).collect()).await?);
             }
         }
@@ -405,8 +426,9 @@ impl Apt {
     }
 
     async fn lacking(&self, probe: &Probe, specs: &[Spec], installed: &Installed) -> Result<Vec<String>, Error> {
-        let lacks =
-            |spec: &&Spec| !installed.has(spec) && (!self.only_upgrade || installed.version(&spec.name).is_some());
+        let lacks = |spec: &&Spec| {
+            !installed.is_installed(spec) && (!self.only_upgrade || installed.installed_version(&spec.name).is_some())
+        };
         let lacking: Vec<&Spec> = specs.iter().filter(lacks).collect();
         for (spec, least) in lacking.iter().filter_map(|spec| Some((spec, spec.at_least.as_ref()?))) {
             let policy = String::from_utf8_lossy(&self.policy(probe, &[&spec.name]).await?.stdout).into_owned();
@@ -416,7 +438,7 @@ impl Apt {
                 return Err(Error::failed(message));
             }
         }
-        Ok(lacking.into_iter().map(Spec::word).collect())
+        Ok(lacking.into_iter().map(Spec::spec_text).collect())
     }
 
     async fn outdated(&self, probe: &Probe, names: Vec<&str>) -> Result<Vec<String>, Error> {
@@ -436,12 +458,14 @@ impl Apt {
 
     /// The file's path, if the package in it is not installed in that version.
     async fn lacks_file(&self, probe: &Probe, deb: &str, installed: &Installed) -> Result<Option<String>, Error> {
-        let path = probe.expand(deb).await?;
+        let path = probe.expand_on_host(deb).await?;
         let format = "--showformat=${Package}:${Architecture}\n${Version}\n";
         let output = probe.query(&in_english(Command::program(["dpkg-deb", "--show", format, &path]))).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         match (output.code, text.split_once('\n')) {
-            (0, Some((name, version))) => Ok((installed.version(name) != Some(version.trim())).then_some(path)),
+            (0, Some((name, version))) => {
+                Ok((installed.installed_version(name) != Some(version.trim())).then_some(path))
+            }
             _ => Err(Error::failed(format!("{path} is not a package file on the host"))),
         }
     }
@@ -509,7 +533,7 @@ mod tests {
 
     #[test]
     fn arguments_become_options() {
-        let mut apt = Apt::of(vec!["curl".into()], State::Present);
+        let mut apt = Apt::of(vec!["curl".into()], AptState::Present);
         apt.install_recommends = Some(false);
         apt.default_release = Some("bookworm-backports".into());
         apt.allow_downgrade = true;
@@ -523,7 +547,7 @@ mod tests {
         apt.autoremove = true;
         assert_eq!(apt.remove_words(), ["remove", "--purge", "--auto-remove"]);
         assert_eq!(apt.autoremove_words(), ["autoremove", "--purge"]);
-        apt.state = State::Fixed;
+        apt.state = AptState::Fixed;
         apt.fail_on_autoremove = true;
         assert_eq!(apt.upgrade_words("upgrade"), ["upgrade", "--no-remove", "--allow-downgrades"]);
         assert!(apt.install_words().contains(&"--fix-broken") && apt.install_words().contains(&"--no-remove"));
@@ -531,12 +555,12 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_is_refused() {
-        let mut apt = Apt::of(vec!["curl".into()], State::Present);
+        let mut apt = Apt::of(vec!["curl".into()], AptState::Present);
         apt.upgrade = Upgrade::Dist;
         assert_eq!(apt.check().unwrap_err().to_string(), "only one of name, deb and upgrade can be given");
-        let fetched = Apt { name: None, deb: Some("http://d/x.deb".into()), ..Apt::of(Vec::new(), State::Present) };
+        let fetched = Apt { name: None, deb: Some("http://d/x.deb".into()), ..Apt::of(Vec::new(), AptState::Present) };
         assert!(fetched.check().is_ok() && fetched.address().is_some());
-        let removed = Apt { state: State::Absent, ..fetched };
+        let removed = Apt { state: AptState::Absent, ..fetched };
         assert_eq!(removed.check().unwrap_err().to_string(), "deb works with state: present only");
     }
 }

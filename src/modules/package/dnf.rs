@@ -8,7 +8,7 @@ use crate::modules::execution::quote;
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::Value;
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +16,7 @@ pub(crate) struct Dnf {
     pub name: Vec<String>,
     pub list: Option<String>,
     /// Present if not given; absent with `autoremove`.
-    pub state: Option<State>,
+    pub state: Option<DnfState>,
     pub enablerepo: Vec<String>,
     pub disablerepo: Vec<String>,
     pub exclude: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) struct Dnf {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum DnfState {
     #[default]
     #[serde(alias = "installed")]
     Present,
@@ -65,14 +65,14 @@ pub(crate) enum State {
 
 /// What is to be done.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct DnfChange {
     tool: String,
     install: Vec<String>,
     upgrade: Vec<String>,
     remove: Vec<String>,
 }
 
-impl Change {
+impl DnfChange {
     fn is_empty(&self) -> bool {
         self.install.is_empty() && self.upgrade.is_empty() && self.remove.is_empty()
     }
@@ -100,73 +100,91 @@ impl Module for Dnf {
         arguments: &[
             Argument::new(
                 "name",
-                Kind::List(&Kind::Str),
+                ArgumentKind::List(&ArgumentKind::Str),
                 "Packages, as name or name-version; @name is a group, * means all",
             )
             .alias(&["pkg"])
             .default("[]"),
-            Argument::new("list", Kind::Str, "List these instead: installed, available, updates, repos or a package"),
+            Argument::new(
+                "list",
+                ArgumentKind::Str,
+                "List these instead: installed, available, updates, repos or a package",
+            ),
             Argument::new(
                 "state",
-                Kind::Str,
+                ArgumentKind::Str,
                 "Whether they should be installed, absent, or installed in the newest \
                 version (default: present, or absent with autoremove)",
             )
             .choices(&["present", "installed", "absent", "removed", "latest"]),
-            Argument::new("enablerepo", Kind::List(&Kind::Str), "Repositories to enable").default("[]"),
-            Argument::new("disablerepo", Kind::List(&Kind::Str), "Repositories to disable").default("[]"),
-            Argument::new("exclude", Kind::List(&Kind::Str), "Packages to exclude").default("[]"),
-            Argument::new("update_cache", Kind::Bool, "Whether to update the package lists first")
+            Argument::new("enablerepo", ArgumentKind::List(&ArgumentKind::Str), "Repositories to enable").default("[]"),
+            Argument::new("disablerepo", ArgumentKind::List(&ArgumentKind::Str), "Repositories to disable")
+                .default("[]"),
+            Argument::new("exclude", ArgumentKind::List(&ArgumentKind::Str), "Packages to exclude").default("[]"),
+            Argument::new("update_cache", ArgumentKind::Bool, "Whether to update the package lists first")
                 .alias(&["expire-cache"])
                 .default("false"),
-            Argument::new("update_only", Kind::Bool, "Whether to upgrade installed packages only").default("false"),
-            Argument::new("disable_gpg_check", Kind::Bool, "Whether to skip the check of signatures").default("false"),
+            Argument::new("update_only", ArgumentKind::Bool, "Whether to upgrade installed packages only")
+                .default("false"),
+            Argument::new("disable_gpg_check", ArgumentKind::Bool, "Whether to skip the check of signatures")
+                .default("false"),
             Argument::new(
                 "allowerasing",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether other packages may be removed to resolve \
                 conflicts",
             )
             .default("false"),
-            Argument::new("allow_downgrade", Kind::Bool, "Whether to allow downgrades").default("false"),
+            Argument::new("allow_downgrade", ArgumentKind::Bool, "Whether to allow downgrades").default("false"),
             Argument::new(
                 "nobest",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to install an older version if the newest has unmet \
                 dependencies",
             ),
-            Argument::new("best", Kind::Bool, "Whether to install only the newest version"),
-            Argument::new("bugfix", Kind::Bool, "Whether state: latest installs only bug fixes").default("false"),
-            Argument::new("security", Kind::Bool, "Whether state: latest installs only security updates")
+            Argument::new("best", ArgumentKind::Bool, "Whether to install only the newest version"),
+            Argument::new("bugfix", ArgumentKind::Bool, "Whether state: latest installs only bug fixes")
                 .default("false"),
-            Argument::new("conf_file", Kind::Str, "The configuration file"),
-            Argument::new("disable_excludes", Kind::Str, "Ignore the excluded packages of: all, main or a repository"),
-            Argument::new("disable_plugin", Kind::List(&Kind::Str), "Plugins to disable").default("[]"),
-            Argument::new("enable_plugin", Kind::List(&Kind::Str), "Plugins to enable").default("[]"),
-            Argument::new("download_dir", Kind::Str, "The directory for download_only"),
-            Argument::new("download_only", Kind::Bool, "Whether to download packages without installing them")
+            Argument::new("security", ArgumentKind::Bool, "Whether state: latest installs only security updates")
                 .default("false"),
-            Argument::new("installroot", Kind::Str, "The root directory of the system to change").default("/"),
-            Argument::new("releasever", Kind::Str, "The release to install packages from"),
+            Argument::new("conf_file", ArgumentKind::Str, "The configuration file"),
+            Argument::new(
+                "disable_excludes",
+                ArgumentKind::Str,
+                "Ignore the excluded packages of: all, main or a repository",
+            ),
+            Argument::new("disable_plugin", ArgumentKind::List(&ArgumentKind::Str), "Plugins to disable").default("[]"),
+            Argument::new("enable_plugin", ArgumentKind::List(&ArgumentKind::Str), "Plugins to enable").default("[]"),
+            Argument::new("download_dir", ArgumentKind::Str, "The directory for download_only"),
+            Argument::new("download_only", ArgumentKind::Bool, "Whether to download packages without installing them")
+                .default("false"),
+            Argument::new("installroot", ArgumentKind::Str, "The root directory of the system to change").default("/"),
+            Argument::new("releasever", ArgumentKind::Str, "The release to install packages from"),
             Argument::new(
                 "skip_broken",
-                Kind::Bool,
+                ArgumentKind::Bool,
                 "Whether to skip packages that cannot be \
                 installed",
             )
             .default("false"),
-            Argument::new("sslverify", Kind::Bool, "Whether to check the certificates of repositories").default("true"),
-            Argument::new("validate_certs", Kind::Bool, "The same").default("true"),
-            Argument::new("use_backend", Kind::Str, "Which program to use")
+            Argument::new("sslverify", ArgumentKind::Bool, "Whether to check the certificates of repositories")
+                .default("true"),
+            Argument::new("validate_certs", ArgumentKind::Bool, "The same").default("true"),
+            Argument::new("use_backend", ArgumentKind::Str, "Which program to use")
                 .default("auto")
                 .choices(&["auto", "dnf", "dnf4", "dnf5", "yum", "yum4"]),
-            Argument::new("install_repoquery", Kind::Bool, "Accepted for compatibility; it is not needed")
+            Argument::new("install_repoquery", ArgumentKind::Bool, "Accepted for compatibility; it is not needed")
                 .default("true"),
-            Argument::new("lock_timeout", Kind::Int, "Accepted for compatibility; dnf waits by itself").default("30"),
-            Argument::new("install_weak_deps", Kind::Bool, "Whether to install weak dependencies, too"),
-            Argument::new("autoremove", Kind::Bool, "Whether to remove packages that nothing depends on any more")
-                .default("false"),
-            Argument::new("cacheonly", Kind::Bool, "Whether to use only the local cache").default("false"),
+            Argument::new("lock_timeout", ArgumentKind::Int, "Accepted for compatibility; dnf waits by itself")
+                .default("30"),
+            Argument::new("install_weak_deps", ArgumentKind::Bool, "Whether to install weak dependencies, too"),
+            Argument::new(
+                "autoremove",
+                ArgumentKind::Bool,
+                "Whether to remove packages that nothing depends on any more",
+            )
+            .default("false"),
+            Argument::new("cacheonly", ArgumentKind::Bool, "Whether to use only the local cache").default("false"),
         ],
         free_form: None,
         example: "\
@@ -182,9 +200,9 @@ impl Module for Dnf {
             Return::new("rc", "0"),
         ],
     };
-    type Change = Change;
+    type Change = DnfChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<DnfChange>, Error> {
         self.check()?;
         let tools = self.tools();
         let tool = first_of(probe, tools)
@@ -206,7 +224,7 @@ impl Module for Dnf {
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: DnfChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         let mut outputs = Vec::new();
         let mut changed = !change.is_empty();
         if self.update_cache {
@@ -227,7 +245,7 @@ impl Module for Dnf {
     }
 }
 
-impl Change {
+impl DnfChange {
     fn words(&self) -> Vec<String> {
         let said =
             |what: &str, names: &[String]| names.iter().map(|name| format!("{what}: {name}")).collect::<Vec<_>>();
@@ -262,12 +280,12 @@ impl Dnf {
         Ok(listed(packages))
     }
 
-    async fn changes(&self, probe: &Probe, tool: String) -> Result<Change, Error> {
+    async fn changes(&self, probe: &Probe, tool: String) -> Result<DnfChange, Error> {
         let names: Vec<&str> = self.name.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
         if let Some(wrong) = names.iter().find(|name| name.starts_with('-') || name.contains(char::is_whitespace)) {
             return Err(Error::failed(format!("invalid package name {wrong:?}")));
         }
-        let mut change = Change { tool, ..Change::default() };
+        let mut change = DnfChange { tool, ..DnfChange::default() };
         let all = names.contains(&"*");
         let names: Vec<&str> = names.into_iter().filter(|name| *name != "*").collect();
         let installed = self.installed(probe, &names).await?;
@@ -275,10 +293,10 @@ impl Dnf {
             names.iter().zip(&installed).filter(|(_, is)| **is == wanted).map(|(name, _)| (*name).to_owned()).collect()
         };
         match self.state() {
-            State::Absent => change.remove = owned(true),
-            State::Present if self.update_only => {}
-            State::Present => change.install = owned(false),
-            State::Latest => {
+            DnfState::Absent => change.remove = owned(true),
+            DnfState::Present if self.update_only => {}
+            DnfState::Present => change.install = owned(false),
+            DnfState::Latest => {
                 change.install = if self.update_only { Vec::new() } else { owned(false) };
                 let there = owned(true);
                 if all || !there.is_empty() {
@@ -325,18 +343,18 @@ impl Dnf {
     fn check(&self) -> Result<(), Error> {
         let problem = match () {
             () if self.best.is_some() && self.nobest.is_some() => "only best or nobest can be given, not both",
-            () if (self.security || self.bugfix) && self.state() != State::Latest => {
+            () if (self.security || self.bugfix) && self.state() != DnfState::Latest => {
                 "security and bugfix work with state: latest only"
             }
-            () if self.autoremove && self.state() != State::Absent => "autoremove works with state: absent only",
+            () if self.autoremove && self.state() != DnfState::Absent => "autoremove works with state: absent only",
             () if self.download_dir.is_some() && !self.download_only => "download_dir works with download_only only",
             () => return Ok(()),
         };
         Err(Error::failed(problem))
     }
 
-    fn state(&self) -> State {
-        self.state.unwrap_or(if self.autoremove { State::Absent } else { State::Present })
+    fn state(&self) -> DnfState {
+        self.state.unwrap_or(if self.autoremove { DnfState::Absent } else { DnfState::Present })
     }
 
     fn tools(&self) -> &'static [&'static str] {
@@ -504,12 +522,12 @@ mod tests {
     #[test]
     fn what_does_not_go_together_is_refused_and_autoremove_means_absent() {
         let autoremove = Dnf { autoremove: true, ..Dnf::default() };
-        assert_eq!((autoremove.state(), Dnf::default().state()), (State::Absent, State::Present));
+        assert_eq!((autoremove.state(), Dnf::default().state()), (DnfState::Absent, DnfState::Present));
         assert!(autoremove.check().is_ok());
         for wrong in [
             Dnf { best: Some(true), nobest: Some(true), ..Dnf::default() },
             Dnf { security: true, ..Dnf::default() },
-            Dnf { autoremove: true, state: Some(State::Latest), ..Dnf::default() },
+            Dnf { autoremove: true, state: Some(DnfState::Latest), ..Dnf::default() },
             Dnf { download_dir: Some("/d".into()), ..Dnf::default() },
         ] {
             assert!(wrong.check().is_err(), "{wrong:?}");
@@ -537,10 +555,10 @@ mod tests {
 
     #[test]
     fn both_words_for_a_state_mean_the_same() {
-        let state = |word: &str| serde_json::from_str::<State>(&format!("{word:?}")).unwrap();
+        let state = |word: &str| serde_json::from_str::<DnfState>(&format!("{word:?}")).unwrap();
         assert_eq!(
             (state("installed"), state("removed"), state("latest")),
-            (State::Present, State::Absent, State::Latest)
+            (DnfState::Present, DnfState::Absent, DnfState::Latest)
         );
         assert!(says_nothing_to_do("Dependencies resolved.\nNothing to do.\n"));
     }

@@ -28,7 +28,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    pub(super) fn parse(written: &str) -> Result<Spec, Error> {
+    pub(super) fn parse_package_spec(written: &str) -> Result<Spec, Error> {
         let written = written.trim();
         let (name, version, is_least) = match (written.split_once(">="), written.split_once('=')) {
             (Some((name, version)), _) => (name.trim_end(), Some(version.trim_start().to_owned()), true),
@@ -47,7 +47,7 @@ impl Spec {
     }
 
     /// As apt-get takes it.
-    pub(super) fn word(&self) -> String {
+    pub(super) fn spec_text(&self) -> String {
         match &self.version {
             Some(version) => format!("{}={version}", self.name),
             None => self.name.clone(),
@@ -56,7 +56,7 @@ impl Spec {
 }
 
 impl Installed {
-    pub(super) async fn look(probe: &Probe) -> Result<Installed, Error> {
+    pub(super) async fn read_installed(probe: &Probe) -> Result<Installed, Error> {
         let format = "${db:Status-Abbrev}\\t${Package}\\t${Architecture}\\t${Version}\\t${Provides}\\n";
         let output = probe.query(&Command::program(["dpkg-query", "-W", "-f", format])).await?;
         Ok(Installed::parse(&String::from_utf8_lossy(&output.stdout)))
@@ -80,11 +80,11 @@ impl Installed {
     }
 
     /// Whether a package is there, in the version asked for; a virtual one is if something stands in for it.
-    pub(super) fn has(&self, spec: &Spec) -> bool {
+    pub(super) fn is_installed(&self, spec: &Spec) -> bool {
         if let Some(least) = &spec.at_least {
-            return self.version(&spec.name).is_some_and(|version| is_at_least(version, least));
+            return self.installed_version(&spec.name).is_some_and(|version| is_at_least(version, least));
         }
-        match (self.version(&spec.name), &spec.version) {
+        match (self.installed_version(&spec.name), &spec.version) {
             (Some(found), Some(wanted)) => matches(wanted, found),
             (Some(_), None) => true,
             (None, None) if spec.name.contains('*') => self.versions.keys().any(|name| matches(&spec.name, name)),
@@ -95,10 +95,10 @@ impl Installed {
 
     /// Whether a package itself is there: what can be removed.
     pub(super) fn has_itself(&self, spec: &Spec) -> bool {
-        self.version(&spec.name).is_some() || self.versions.keys().any(|name| matches(&spec.name, name))
+        self.installed_version(&spec.name).is_some() || self.versions.keys().any(|name| matches(&spec.name, name))
     }
 
-    pub(super) fn version(&self, name: &str) -> Option<&str> {
+    pub(super) fn installed_version(&self, name: &str) -> Option<&str> {
         self.versions.get(name).map(String::as_str)
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         hi \theld\tall\t2:1\t\n";
 
     fn has(written: &str) -> bool {
-        Installed::parse(TEXT).has(&Spec::parse(written).unwrap())
+        Installed::parse(TEXT).is_installed(&Spec::parse_package_spec(written).unwrap())
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_no_package_name_is_refused() {
         for wrong in ["", "-y", "a b", "a;b", "a="] {
-            assert!(Spec::parse(wrong).is_err(), "{wrong}");
+            assert!(Spec::parse_package_spec(wrong).is_err(), "{wrong}");
         }
     }
 

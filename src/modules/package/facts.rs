@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::in_english;
 use crate::modules::{Controller, Effect, Error, Inspect, Outcome};
 use crate::remote::{Command, Probe};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 /// Packages by name; of each every version that is installed.
@@ -46,10 +46,14 @@ impl Inspect for PackageFacts {
         collection: "ansible.builtin",
         summary: "Return installed packages as facts",
         arguments: &[
-            Argument::new("manager", Kind::List(&Kind::Str), "The package manager; auto tries all that windlass knows")
-                .default("auto")
-                .choices(&["auto", "apk", "apt", "dnf", "dnf5", "pacman", "rpm", "yum", "zypper"]),
-            Argument::new("strategy", Kind::Str, "Whether to stop at the first one with packages")
+            Argument::new(
+                "manager",
+                ArgumentKind::List(&ArgumentKind::Str),
+                "The package manager; auto tries all that windlass knows",
+            )
+            .default("auto")
+            .choices(&["auto", "apk", "apt", "dnf", "dnf5", "pacman", "rpm", "yum", "zypper"]),
+            Argument::new("strategy", ArgumentKind::Str, "Whether to stop at the first one with packages")
                 .default("first")
                 .choices(&["first", "all"]),
         ],

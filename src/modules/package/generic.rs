@@ -10,7 +10,7 @@ use super::{first_of, run, said};
 use crate::modules::execution::quote;
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan, arguments};
 use crate::remote::{Command, Probe, Remote};
-use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
 const TOOLS: &[&str] = &["apt-get", "dnf", "yum", "apk", "zypper", "pacman"];
@@ -31,12 +31,16 @@ impl<'de> Deserialize<'de> for Package {
 
 /// What all tools take.
 const COMMON: &[Argument] = &[
-    Argument::new("name", Kind::List(&Kind::Str), "Packages, by their names on the host's system")
+    Argument::new("name", ArgumentKind::List(&ArgumentKind::Str), "Packages, by their names on the host's system")
         .alias(&["package", "pkg"]),
-    Argument::new("state", Kind::Str, "Whether they should be installed, absent, or installed in the newest version")
-        .default("present")
-        .choices(&["present", "installed", "absent", "removed", "latest"]),
-    Argument::new("use", Kind::Str, "The package manager; auto uses the first one on the host")
+    Argument::new(
+        "state",
+        ArgumentKind::Str,
+        "Whether they should be installed, absent, or installed in the newest version",
+    )
+    .default("present")
+    .choices(&["present", "installed", "absent", "removed", "latest"]),
+    Argument::new("use", ArgumentKind::Str, "The package manager; auto uses the first one on the host")
         .default("auto")
         .choices(&["auto", "apt", "dnf", "yum", "apk", "zypper", "pacman"]),
 ];
@@ -88,9 +92,9 @@ enum State {
 }
 
 /// What is to be done, by whom.
-pub(crate) enum Change {
-    Apt(apt::Change),
-    Dnf(dnf::Change),
+pub(crate) enum PackageChange {
+    Apt(apt::AptChange),
+    Dnf(dnf::DnfChange),
     /// One command; with true, its packages are compared before and after.
     Simple {
         argv: Vec<String>,
@@ -99,7 +103,7 @@ pub(crate) enum Change {
 }
 
 /// A tool that needs little knowledge.
-struct Simple {
+struct BasicPackageManager {
     /// Says what is installed, with versions; the names follow.
     query: &'static str,
     install: &'static [&'static str],
@@ -123,9 +127,9 @@ impl Module for Package {
 ",
         returns: &[Return::new("stdout", "Standard output of the tool"), Return::new("stderr", "Standard error")],
     };
-    type Change = Change;
+    type Change = PackageChange;
 
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<PackageChange>, Error> {
         let tool = match self.text("use").as_str() {
             "auto" => first_of(probe, TOOLS)
                 .await?
@@ -133,17 +137,17 @@ impl Module for Package {
             named => named.to_owned(),
         };
         match tool.as_str() {
-            "apt" | "apt-get" => Ok(wrapped(self.of::<Apt>()?.plan(probe, here).await?, Change::Apt)),
-            "dnf" | "yum" => Ok(wrapped(self.of::<Dnf>()?.plan(probe, here).await?, Change::Dnf)),
+            "apt" | "apt-get" => Ok(wrapped(self.of::<Apt>()?.plan(probe, here).await?, PackageChange::Apt)),
+            "dnf" | "yum" => Ok(wrapped(self.of::<Dnf>()?.plan(probe, here).await?, PackageChange::Dnf)),
             name => self.plan_simple(&tool, &simple(name)?, probe).await,
         }
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: PackageChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         match change {
-            Change::Apt(change) => self.of::<Apt>()?.apply(change, remote, here).await,
-            Change::Dnf(change) => self.of::<Dnf>()?.apply(change, remote, here).await,
-            Change::Simple { argv, compare } => {
+            PackageChange::Apt(change) => self.of::<Apt>()?.apply(change, remote, here).await,
+            PackageChange::Dnf(change) => self.of::<Dnf>()?.apply(change, remote, here).await,
+            PackageChange::Simple { argv, compare } => {
                 let before = versions(remote, compare.as_deref()).await?;
                 let output = run(remote, &argv).await?;
                 let changed = before != versions(remote, compare.as_deref()).await?;
@@ -176,10 +180,15 @@ impl Package {
             State::Latest => "latest",
         };
         args.insert("state".into(), Value::from(state));
-        arguments::parse(arguments::coerce(&M::DOC, &args)?)
+        arguments::parse_arguments(arguments::coerce(&M::DOC, &args)?)
     }
 
-    async fn plan_simple(&self, named: &str, tool: &Simple, probe: &Probe) -> Result<Plan<Change>, Error> {
+    async fn plan_simple(
+        &self,
+        named: &str,
+        tool: &BasicPackageManager,
+        probe: &Probe,
+    ) -> Result<Plan<PackageChange>, Error> {
         if let Some(other) = self.0.keys().find(|name| !["name", "state", "use"].contains(&name.as_ref())) {
             return Err(Error::failed(format!("with {named}, package supports name and state, not {other:?}")));
         }
@@ -208,15 +217,15 @@ impl Package {
         }
         let argv = verb.iter().map(|word| (*word).to_owned()).chain(wanted.iter().cloned()).collect();
         if state != State::Latest {
-            let change = Change::Simple { argv, compare: None };
+            let change = PackageChange::Simple { argv, compare: None };
             return Ok(Plan::Change { diff: Vec::new(), outcome: Outcome::default(), change });
         }
         let quoted: Vec<String> = wanted.iter().map(|name| quote(name)).collect();
-        Ok(Plan::Unknown(Change::Simple { argv, compare: Some(format!("{} {}", tool.query, quoted.join(" "))) }))
+        Ok(Plan::Unknown(PackageChange::Simple { argv, compare: Some(format!("{} {}", tool.query, quoted.join(" "))) }))
     }
 }
 
-fn wrapped<A>(plan: Plan<A>, wrap: fn(A) -> Change) -> Plan<Change> {
+fn wrapped<A>(plan: Plan<A>, wrap: fn(A) -> PackageChange) -> Plan<PackageChange> {
     match plan {
         Plan::Unchanged(outcome) => Plan::Unchanged(outcome),
         Plan::Change { diff, outcome, change } => Plan::Change { diff, outcome, change: wrap(change) },
@@ -232,21 +241,21 @@ async fn versions(probe: &Probe, query: Option<&str>) -> Result<Vec<u8>, Error> 
     }
 }
 
-fn simple(tool: &str) -> Result<Simple, Error> {
+fn simple(tool: &str) -> Result<BasicPackageManager, Error> {
     match tool {
-        "apk" => Ok(Simple {
+        "apk" => Ok(BasicPackageManager {
             query: "apk info -e -v",
             install: &["apk", "add"],
             latest: &["apk", "add", "-u"],
             remove: &["apk", "del"],
         }),
-        "zypper" => Ok(Simple {
+        "zypper" => Ok(BasicPackageManager {
             query: "rpm -q --whatprovides",
             install: &["zypper", "--non-interactive", "install", "--"],
             latest: &["zypper", "--non-interactive", "install", "--"],
             remove: &["zypper", "--non-interactive", "remove", "--"],
         }),
-        "pacman" => Ok(Simple {
+        "pacman" => Ok(BasicPackageManager {
             query: "pacman -Q",
             install: &["pacman", "-S", "--noconfirm", "--needed"],
             latest: &["pacman", "-Sy", "--noconfirm", "--needed"],

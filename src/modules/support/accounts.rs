@@ -15,7 +15,7 @@ pub(in crate::modules) struct Account {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::modules) struct Group {
+pub(in crate::modules) struct UnixGroup {
     pub name: String,
     pub gid: u32,
     pub members: Vec<String>,
@@ -23,7 +23,7 @@ pub(in crate::modules) struct Group {
 
 /// What only root can see of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::modules) struct Shadow {
+pub(in crate::modules) struct ShadowEntry {
     /// The hash; an exclamation mark before it locks the account.
     pub password: String,
     /// Days since 1970 on which the account ends.
@@ -35,7 +35,7 @@ pub(in crate::modules) struct Shadow {
 
 /// The tools of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::modules) enum Tools {
+pub(in crate::modules) enum AccountTools {
     /// useradd, usermod, groupadd and so on.
     Shadow,
     /// adduser and addgroup of busybox, which can add and remove but hardly change.
@@ -46,13 +46,13 @@ pub(in crate::modules) enum Tools {
 #[derive(Debug)]
 pub(in crate::modules) struct Accounts {
     pub account: Option<Account>,
-    pub shadow: Option<Shadow>,
-    pub groups: Vec<Group>,
-    pub tools: Option<Tools>,
+    pub shadow: Option<ShadowEntry>,
+    pub groups: Vec<UnixGroup>,
+    pub tools: Option<AccountTools>,
 }
 
 /// Asks for a user, the groups and the tools in one request. Without getent (busybox) the files themselves are read.
-pub(in crate::modules) async fn look(probe: &Probe, user: &str) -> Result<Accounts, Error> {
+pub(in crate::modules) async fn read_accounts(probe: &Probe, user: &str) -> Result<Accounts, Error> {
     let line = format!(
         "n={}\n\
          field() {{ getent \"$1\" \"$n\" 2>/dev/null || awk -F: -v n=\"$n\" '$1 == n' \"/etc/$1\" 2>/dev/null; }}\n\
@@ -77,7 +77,7 @@ pub(in crate::modules) fn check_name(name: &str, what: &str) -> Result<(), Error
 }
 
 /// Runs a tool; its words are the error if it fails.
-pub(in crate::modules) async fn run(remote: &Remote, argv: &[String]) -> Result<(), Error> {
+pub(in crate::modules) async fn run_account_tool(remote: &Remote, argv: &[String]) -> Result<(), Error> {
     let output = remote.run(&Command::program(argv.iter().cloned())).await?;
     if output.code == 0 {
         return Ok(());
@@ -110,9 +110,9 @@ impl Accounts {
                 "passwd" if fields.first() == Some(&user) => accounts.account = account(&fields),
                 "shadow" if fields.first() == Some(&user) => accounts.shadow = shadow(&fields),
                 "group" => accounts.groups.extend(group(&fields)),
-                "tools" if line.ends_with("/useradd") => accounts.tools = Some(Tools::Shadow),
+                "tools" if line.ends_with("/useradd") => accounts.tools = Some(AccountTools::Shadow),
                 "tools" if line.ends_with("/adduser") && accounts.tools.is_none() => {
-                    accounts.tools = Some(Tools::Busybox);
+                    accounts.tools = Some(AccountTools::Busybox);
                 }
                 _ => {}
             }
@@ -121,7 +121,7 @@ impl Accounts {
     }
 
     /// A group by its name, or else by its number.
-    pub(in crate::modules) fn group(&self, written: &str) -> Option<&Group> {
+    pub(in crate::modules) fn group(&self, written: &str) -> Option<&UnixGroup> {
         let by_number = || written.parse().ok().and_then(|gid: u32| self.groups.iter().find(|group| group.gid == gid));
         self.groups.iter().find(|group| group.name == written).or_else(by_number)
     }
@@ -151,20 +151,20 @@ fn account(fields: &[&str]) -> Option<Account> {
     })
 }
 
-fn shadow(fields: &[&str]) -> Option<Shadow> {
+fn shadow(fields: &[&str]) -> Option<ShadowEntry> {
     let password = (*fields.get(1)?).to_owned();
     let days = |at: usize| fields.get(at).and_then(|days| days.parse().ok());
-    Some(Shadow { password, expires: days(7), ages: [3, 4, 5, 6].map(days) })
+    Some(ShadowEntry { password, expires: days(7), ages: [3, 4, 5, 6].map(days) })
 }
 
-fn group(fields: &[&str]) -> Option<Group> {
+fn group(fields: &[&str]) -> Option<UnixGroup> {
     let [name, _, gid, members, ..] = fields else { return None };
     let members = members.split(',').filter(|member| !member.is_empty()).map(str::to_owned).collect();
-    Some(Group { name: (*name).to_owned(), gid: gid.parse().ok()?, members })
+    Some(UnixGroup { name: (*name).to_owned(), gid: gid.parse().ok()?, members })
 }
 
 /// Return values that describe an account.
-pub(in crate::modules) fn describe(outcome: Outcome, account: &Account) -> Outcome {
+pub(in crate::modules) fn add_account(outcome: Outcome, account: &Account) -> Outcome {
     outcome
         .with("uid", account.uid)
         .with("group", account.gid)
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(accounts.groups_of("etcd"), ["adm", "ssl"]);
         assert_eq!(accounts.group("110").unwrap().name, "etcd");
         let ages = [Some(0), Some(99999), Some(7), None];
-        assert_eq!(accounts.shadow, Some(Shadow { password: "!$6$x".into(), expires: Some(20000), ages }));
-        assert_eq!(accounts.tools, Some(Tools::Shadow));
+        assert_eq!(accounts.shadow, Some(ShadowEntry { password: "!$6$x".into(), expires: Some(20000), ages }));
+        assert_eq!(accounts.tools, Some(AccountTools::Shadow));
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_host_with_busybox_alone_is_known() {
         let accounts = Accounts::parse("@passwd\n@shadow\n@group\n@tools\n/usr/sbin/adduser\n", "x");
-        assert_eq!(accounts.tools, Some(Tools::Busybox));
+        assert_eq!(accounts.tools, Some(AccountTools::Busybox));
     }
 
     #[test]

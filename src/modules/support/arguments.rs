@@ -9,14 +9,14 @@ use serde::de::DeserializeOwned;
 
 use crate::modules::Error;
 use crate::template;
-use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
+use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
 use crate::value::nearest::nearest;
 use crate::value::{Value, Vars};
 
 /// Rendered arguments to what the module's `DOC` says: canonical names, coerced kinds, defaults filled in, choices
 /// and required ones checked. The result has every argument of `DOC` that has a value.
 ///
-/// Null is the same as not written, but for arguments of kind [`Kind::Any`] that have no default.
+/// Null is the same as not written, but for arguments of kind [`ArgumentKind::Any`] that have no default.
 /// Arguments of any name ([`ANY_NAME`]) stay as they were written.
 pub fn coerce(doc: &Doc, args: &Vars) -> Result<Value, Error> {
     let mut coerced = Vars::new();
@@ -29,7 +29,7 @@ pub fn coerce(doc: &Doc, args: &Vars) -> Result<Value, Error> {
             continue;
         }
         let is_null = value.is_none() || value.is_undefined();
-        if is_null && (argument.kind != Kind::Any || argument.default.is_some()) {
+        if is_null && (argument.kind != ArgumentKind::Any || argument.default.is_some()) {
             continue;
         }
         let value = one(doc, argument, value)?;
@@ -67,12 +67,12 @@ pub fn without_aliases(doc: &Doc, mut args: Vars) -> (Vars, Vec<Value>) {
 }
 
 /// A value as a kind, or what it should have been.
-pub fn fit(kind: Kind, value: &Value) -> Result<Value, &'static str> {
+pub fn fit(kind: ArgumentKind, value: &Value) -> Result<Value, &'static str> {
     coercion::coerce(kind, value).map_err(|problem| problem.wanted)
 }
 
 /// Coerced arguments to the module's own type.
-pub fn parse<T: DeserializeOwned>(args: Value) -> Result<T, Error> {
+pub fn parse_arguments<T: DeserializeOwned>(args: Value) -> Result<T, Error> {
     // The values were checked by `coerce`; what is left is a module whose type and DOC disagree. Serde's own words
     // would show the value, which may be secret.
     T::deserialize(plain(&args)).map_err(|error| {
@@ -107,7 +107,7 @@ fn one(doc: &Doc, argument: &Argument, value: &Value) -> Result<Value, Error> {
 
 /// YAML makes `yes` a boolean. Where one choice can be meant by it, that is what was written.
 fn boolean_word(argument: &Argument, value: &Value) -> Option<&'static str> {
-    if argument.kind != Kind::Str || value.kind() != minijinja::value::ValueKind::Bool {
+    if argument.kind != ArgumentKind::Str || value.kind() != minijinja::value::ValueKind::Bool {
         return None;
     }
     let words: &[&str] = match value.is_true() {
@@ -123,7 +123,7 @@ fn check_choices(doc: &Doc, argument: &Argument, value: &Value) -> Result<(), Er
         return Ok(());
     }
     let items: Vec<Value> = match argument.kind {
-        Kind::List(_) => value.try_iter().map(Iterator::collect).unwrap_or_default(),
+        ArgumentKind::List(_) => value.try_iter().map(Iterator::collect).unwrap_or_default(),
         _ => vec![value.clone()],
     };
     for item in items {
@@ -185,15 +185,15 @@ mod tests {
         collection: "ansible.builtin",
         summary: "Shows every kind",
         arguments: &[
-            Argument::new("path", Kind::Path, "a path").required().alias(&["dest", "name"]),
-            Argument::new("state", Kind::Str, "a choice").default("present").choices(&["present", "absent"]),
-            Argument::new("force", Kind::Bool, "a truth").default("false"),
-            Argument::new("count", Kind::Int, "a number"),
-            Argument::new("mode", Kind::Mode, "permissions"),
-            Argument::new("items", Kind::List(&Kind::Str), "words").default("[]"),
-            Argument::new("env", Kind::Dict, "a mapping"),
-            Argument::new("any", Kind::Any, "anything"),
-            Argument::new("password", Kind::Int, "a secret number").secret(),
+            Argument::new("path", ArgumentKind::Path, "a path").required().alias(&["dest", "name"]),
+            Argument::new("state", ArgumentKind::Str, "a choice").default("present").choices(&["present", "absent"]),
+            Argument::new("force", ArgumentKind::Bool, "a truth").default("false"),
+            Argument::new("count", ArgumentKind::Int, "a number"),
+            Argument::new("mode", ArgumentKind::Mode, "permissions"),
+            Argument::new("items", ArgumentKind::List(&ArgumentKind::Str), "words").default("[]"),
+            Argument::new("env", ArgumentKind::Dict, "a mapping"),
+            Argument::new("any", ArgumentKind::Any, "anything"),
+            Argument::new("password", ArgumentKind::Int, "a secret number").mark_secret(),
         ],
         free_form: None,
         example: "",
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn sample(json: serde_json::Value) -> Result<Sample, Error> {
-        parse(coerce(&DOC, &vars(json))?)
+        parse_arguments(coerce(&DOC, &vars(json))?)
     }
 
     fn complaint(json: serde_json::Value) -> (String, Option<String>) {
@@ -313,8 +313,8 @@ mod tests {
 
     #[test]
     fn a_boolean_is_the_one_choice_that_yaml_took_for_it() {
-        const UPGRADE: Argument = Argument::new("upgrade", Kind::Str, "x").choices(&["no", "yes", "dist"]);
-        const UNCLEAR: Argument = Argument::new("unclear", Kind::Str, "x").choices(&["yes", "on"]);
+        const UPGRADE: Argument = Argument::new("upgrade", ArgumentKind::Str, "x").choices(&["no", "yes", "dist"]);
+        const UNCLEAR: Argument = Argument::new("unclear", ArgumentKind::Str, "x").choices(&["yes", "on"]);
         assert_eq!(one(&DOC, &UPGRADE, &Value::from(true)).unwrap().as_str(), Some("yes"));
         assert_eq!(one(&DOC, &UPGRADE, &Value::from(false)).unwrap().as_str(), Some("no"));
         assert!(one(&DOC, &UNCLEAR, &Value::from(true)).is_err());
@@ -325,6 +325,6 @@ mod tests {
         let (message, _) = complaint(serde_json::json!({"path": "/x", "password": "hunter2"}));
         assert!(!message.contains("hunter2"), "{message}");
         let wrong = Vars::from_iter([(Arc::from("path"), Value::from("/x")), (Arc::from("x"), Value::from("hunter2"))]);
-        assert!(!parse::<Sample>(Value::from_pairs(wrong)).unwrap_err().to_string().contains("hunter2"));
+        assert!(!parse_arguments::<Sample>(Value::from_pairs(wrong)).unwrap_err().to_string().contains("hunter2"));
     }
 }

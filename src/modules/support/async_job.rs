@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::modules::{Controller, Error, Outcome, execution};
-use crate::remote::{Command, Ended, JobPlace, JobState, Probe, Remote};
+use crate::remote::{Command, JobPlace, JobResult, JobState, Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::Value;
 
@@ -15,7 +15,7 @@ const NOT_BEGUN: &str = ".0";
 
 /// What of the task its result is made with.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Notes {
+pub struct JobMetadata {
     /// As the task's result shows it.
     pub cmd: serde_json::Value,
     /// Whether line ends are taken off the outputs.
@@ -32,21 +32,21 @@ pub async fn directory(probe: &Probe, templar: &Templar, scope: &Scope) -> Resul
         Some(raw) => templar.render(raw, scope)?.to_string(),
         None => "~/.ansible_async".to_owned(),
     };
-    Ok(probe.expand(&written).await?)
+    Ok(probe.expand_on_host(&written).await?)
 }
 
 /// A place for a job of this task.
-pub async fn place(remote: &Remote, here: &Controller<'_>) -> Result<JobPlace, Error> {
+pub async fn job_location(remote: &Remote, here: &Controller<'_>) -> Result<JobPlace, Error> {
     Ok(remote.place_for_job(&directory(remote, here.templar, here.scope).await?).await?)
 }
 
 /// Starts a job; the outcome names it and says that it goes on.
-pub async fn start(
+pub async fn start_job(
     remote: &Remote,
     place: &JobPlace,
     command: &Command,
     limit: Duration,
-    notes: &Notes,
+    notes: &JobMetadata,
 ) -> Result<Outcome, Error> {
     let notes = serde_json::to_string(notes).map_err(|error| Error::failed(error.to_string()))?;
     remote.start_job(place, command, limit, &notes).await?;
@@ -54,12 +54,12 @@ pub async fn start(
 }
 
 /// The job that an outcome names.
-pub fn named(outcome: &Outcome) -> Option<String> {
+pub fn job_name(outcome: &Outcome) -> Option<String> {
     outcome.values.get("ansible_job_id").map(ToString::to_string)
 }
 
 /// What is known of a job; `failed` where there is none.
-pub async fn look(probe: &Probe, parent: &str, id: &str) -> Result<Outcome, Error> {
+pub async fn read_job(probe: &Probe, parent: &str, id: &str) -> Result<Outcome, Error> {
     let directory = place_of(parent, id)?;
     Ok(match probe.job(&directory).await? {
         None => Outcome { failed: Some("could not find job".into()), ..told(id, &directory, true) },
@@ -123,14 +123,14 @@ fn empty(outcome: Outcome) -> Outcome {
 }
 
 /// The result that the task would have had without `async`.
-async fn result(probe: &Probe, ended: Ended) -> Result<Outcome, Error> {
+async fn result(probe: &Probe, ended: JobResult) -> Result<Outcome, Error> {
     if ended.late {
         return Ok(empty(Outcome { failed: Some("Timeout exceeded".into()), ..Outcome::default() }));
     }
-    let notes: Notes = serde_json::from_str(&ended.notes)
+    let notes: JobMetadata = serde_json::from_str(&ended.notes)
         .map_err(|error| Error::failed(format!("cannot read the files of the job: {error}")))?;
     let code = ended.output.code;
-    let outcome = execution::outcome(ended.output, notes.strip);
+    let outcome = execution::command_outcome(ended.output, notes.strip);
     if notes.bare {
         return Ok(outcome);
     }

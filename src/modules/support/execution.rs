@@ -11,7 +11,7 @@ use crate::remote::{Command, Links, Output, Probe, Remote};
 use crate::value::Value;
 
 /// When a command is not to be run.
-pub(in crate::modules) struct Guard<'a> {
+pub(in crate::modules) struct RunCondition<'a> {
     pub chdir: Option<&'a str>,
     pub creates: Option<&'a str>,
     pub removes: Option<&'a str>,
@@ -19,36 +19,36 @@ pub(in crate::modules) struct Guard<'a> {
 
 /// Why a command is not run.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::modules) struct Reason {
+pub(in crate::modules) struct SkipReason {
     pub path: String,
     pub exists: bool,
 }
 
-impl Guard<'_> {
+impl RunCondition<'_> {
     /// Whether `creates` or `removes` were given: then check mode can tell what would happen.
     pub(in crate::modules) fn decides(&self) -> bool {
         self.creates.is_some() || self.removes.is_some()
     }
 
     /// The reason not to run, if there is one. Patterns (`/etc/*.conf`) count as existing if anything matches.
-    pub(in crate::modules) async fn reason(&self, probe: &Probe) -> Result<Option<Reason>, Error> {
+    pub(in crate::modules) async fn reason(&self, probe: &Probe) -> Result<Option<SkipReason>, Error> {
         if let Some(path) = self.creates
             && self.exists(probe, path).await?
         {
-            return Ok(Some(Reason { path: path.to_owned(), exists: true }));
+            return Ok(Some(SkipReason { path: path.to_owned(), exists: true }));
         }
         if let Some(path) = self.removes
             && !self.exists(probe, path).await?
         {
-            return Ok(Some(Reason { path: path.to_owned(), exists: false }));
+            return Ok(Some(SkipReason { path: path.to_owned(), exists: false }));
         }
         Ok(None)
     }
 
     async fn exists(&self, probe: &Probe, path: &str) -> Result<bool, Error> {
-        let mut path = probe.expand(path).await?;
+        let mut path = probe.expand_on_host(path).await?;
         if let (Some(chdir), false) = (self.chdir, path.starts_with('/')) {
-            path = format!("{}/{path}", probe.expand(chdir).await?.trim_end_matches('/'));
+            path = format!("{}/{path}", probe.expand_on_host(chdir).await?.trim_end_matches('/'));
         }
         if !path.contains(['*', '?', '[']) {
             return Ok(probe.stat(&path, Links::Keep).await?.is_some());
@@ -79,7 +79,7 @@ pub(in crate::modules) fn quote(text: &str) -> String {
 }
 
 /// Ansible's outcome of `command` and `shell` that were not run for a reason.
-pub(in crate::modules) fn not_run(reason: &Reason, cmd: Value, check: bool) -> Outcome {
+pub(in crate::modules) fn not_run(reason: &SkipReason, cmd: Value, check: bool) -> Outcome {
     let would = if check { "Would" } else { "Did" };
     let state = if reason.exists { "exists" } else { "does not exist" };
     let stdout = format!("skipped, since {} {state}", reason.path);
@@ -140,7 +140,7 @@ pub(in crate::modules) fn delta(time: std::time::Duration) -> String {
 }
 
 /// What a command left, under Ansible's names; a code other than 0 is a failure. `strip` takes line ends off the end.
-pub(in crate::modules) fn outcome(output: Output, strip: bool) -> Outcome {
+pub(in crate::modules) fn command_outcome(output: Output, strip: bool) -> Outcome {
     let code = output.code;
     let text = |bytes: Vec<u8>| {
         let mut text =
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_result_has_texts_and_lines_without_the_last_line_end() {
         let output = Output { code: 0, stdout: b"a\r\n\xc3\xa4\n\n".to_vec(), stderr: Vec::new() };
-        let outcome = outcome(output, true);
+        let outcome = command_outcome(output, true);
         assert_eq!(outcome.values["stdout"].as_str(), Some("a\r\nä"));
         assert_eq!(outcome.values["stdout_lines"].to_string(), "['a', 'ä']");
         assert_eq!(outcome.values["stderr_lines"].len(), Some(0));
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_code_other_than_zero_is_a_failure_that_keeps_its_output() {
-        let outcome = outcome(Output { code: 3, stdout: b"x\n".to_vec(), stderr: b"y".to_vec() }, false);
+        let outcome = command_outcome(Output { code: 3, stdout: b"x\n".to_vec(), stderr: b"y".to_vec() }, false);
         assert_eq!(outcome.failed.as_deref(), Some("non-zero return code"));
         assert_eq!(outcome.values["stdout"].as_str(), Some("x\n"));
         assert_eq!(outcome.values["rc"].as_i64(), Some(3));

@@ -1,40 +1,49 @@
 //! The arguments and return values that all modules for files have in common, documented once.
 
-use crate::value::doc::{Argument, Kind, Return};
+use crate::value::doc::{Argument, ArgumentKind, Return};
 
-pub(in crate::modules) const OWNER: Argument = Argument::new("owner", Kind::Str, "The owner");
-pub(in crate::modules) const GROUP: Argument = Argument::new("group", Kind::Str, "The group");
-pub(in crate::modules) const MODE: Argument = Argument::new("mode", Kind::Mode, "File mode, octal or symbolic");
-pub(in crate::modules) const ATTRIBUTES: Argument =
-    Argument::new("attributes", Kind::Str, "Flags of chattr, such as +i, -i or =a; with a directory only its top")
-        .alias(&["attr"]);
+pub(in crate::modules) const OWNER: Argument = Argument::new("owner", ArgumentKind::Str, "The owner");
+pub(in crate::modules) const GROUP: Argument = Argument::new("group", ArgumentKind::Str, "The group");
+pub(in crate::modules) const MODE: Argument = Argument::new("mode", ArgumentKind::Mode, "File mode, octal or symbolic");
+pub(in crate::modules) const ATTRIBUTES: Argument = Argument::new(
+    "attributes",
+    ArgumentKind::Str,
+    "Flags of chattr, such as +i, -i or =a; with a directory only its top",
+)
+.alias(&["attr"]);
 pub(in crate::modules) const SEUSER: Argument =
-    Argument::new("seuser", Kind::Str, "User of its SELinux context, where SELinux is on");
-pub(in crate::modules) const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
-pub(in crate::modules) const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
-pub(in crate::modules) const SELEVEL: Argument = Argument::new("selevel", Kind::Str, "Level of its SELinux context");
+    Argument::new("seuser", ArgumentKind::Str, "User of its SELinux context, where SELinux is on");
+pub(in crate::modules) const SEROLE: Argument =
+    Argument::new("serole", ArgumentKind::Str, "Role of its SELinux context");
+pub(in crate::modules) const SETYPE: Argument =
+    Argument::new("setype", ArgumentKind::Str, "Type of its SELinux context");
+pub(in crate::modules) const SELEVEL: Argument =
+    Argument::new("selevel", ArgumentKind::Str, "Level of its SELinux context");
 pub(in crate::modules) const UNSAFE_WRITES: Argument =
-    Argument::new("unsafe_writes", Kind::Bool, "Only false is supported: windlass replaces files atomically");
+    Argument::new("unsafe_writes", ArgumentKind::Bool, "Only false is supported: windlass replaces files atomically");
 pub(in crate::modules) const DIRECTORY_MODE: Argument =
-    Argument::new("directory_mode", Kind::Mode, "File mode of new directories");
+    Argument::new("directory_mode", ArgumentKind::Mode, "File mode of new directories");
 pub(in crate::modules) const BACKUP: Argument =
-    Argument::new("backup", Kind::Bool, "Whether to keep a backup of the old file next to it").default("false");
-pub(in crate::modules) const VALIDATE: Argument =
-    Argument::new("validate", Kind::Str, "Command that must succeed before the file is replaced; %s is the new file");
+    Argument::new("backup", ArgumentKind::Bool, "Whether to keep a backup of the old file next to it").default("false");
+pub(in crate::modules) const VALIDATE: Argument = Argument::new(
+    "validate",
+    ArgumentKind::Str,
+    "Command that must succeed before the file is replaced; %s is the new file",
+);
 pub(in crate::modules) const FORCE: Argument =
-    Argument::new("force", Kind::Bool, "Whether to replace a file that differs").default("true");
+    Argument::new("force", ArgumentKind::Bool, "Whether to replace a file that differs").default("true");
 pub(in crate::modules) const DECRYPT: Argument =
-    Argument::new("decrypt", Kind::Bool, "Whether to decrypt a source that is a vault file").default("true");
+    Argument::new("decrypt", ArgumentKind::Bool, "Whether to decrypt a source that is a vault file").default("true");
 /// Without a default: it differs from module to module.
 pub(in crate::modules) const REMOTE_SRC: Argument =
-    Argument::new("remote_src", Kind::Bool, "Whether src is on the host");
+    Argument::new("remote_src", ArgumentKind::Bool, "Whether src is on the host");
 pub(in crate::modules) const FOLLOW_DEST: Argument =
-    Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at dest").default("false");
+    Argument::new("follow", ArgumentKind::Bool, "Whether to write through a symbolic link at dest").default("false");
 /// The file that is edited in place.
 pub(in crate::modules) const TEXT_FILE: Argument =
-    Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]);
+    Argument::new("path", ArgumentKind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]);
 pub(in crate::modules) const CREATE: Argument =
-    Argument::new("create", Kind::Bool, "Whether to create the file if it is missing").default("false");
+    Argument::new("create", ArgumentKind::Bool, "Whether to create the file if it is missing").default("false");
 
 /// What is returned of a file.
 pub(in crate::modules) mod returns {

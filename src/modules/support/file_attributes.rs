@@ -8,32 +8,32 @@ use crate::remote::{self, Attributes, Command, FileKind, Links, Probe, Stat};
 
 /// The attributes that a task asks for.
 #[derive(Debug, Clone, Default)]
-pub(in crate::modules) struct Wanted {
+pub(in crate::modules) struct DesiredAttributes {
     pub owner: Option<String>,
     pub group: Option<String>,
     pub mode: Option<Mode>,
     umask: u32,
 }
 
-impl Wanted {
+impl DesiredAttributes {
     /// Reads the arguments `owner`, `group` and `mode`. Asks the host for its umask if the mode depends on it.
-    pub(in crate::modules) async fn load(
+    pub(in crate::modules) async fn load_wanted(
         probe: &Probe,
         owner: Option<&str>,
         group: Option<&str>,
         mode: Option<&str>,
-    ) -> Result<Wanted, Error> {
-        let mode = mode.map(Mode::parse);
+    ) -> Result<DesiredAttributes, Error> {
+        let mode = mode.map(Mode::parse_mode);
         let umask = match mode {
             Some(Mode::Symbolic(_)) => umask(probe).await?,
             _ => 0,
         };
-        Ok(Wanted { owner: owner.map(str::to_owned), group: group.map(str::to_owned), mode, umask })
+        Ok(DesiredAttributes { owner: owner.map(str::to_owned), group: group.map(str::to_owned), mode, umask })
     }
 
     /// These attributes with another mode.
-    pub(in crate::modules) fn with_mode(&self, mode: Option<Mode>) -> Wanted {
-        Wanted { mode, ..self.clone() }
+    pub(in crate::modules) fn with_mode(&self, mode: Option<Mode>) -> DesiredAttributes {
+        DesiredAttributes { mode, ..self.clone() }
     }
 
     /// Whether nothing is asked for.
@@ -45,7 +45,7 @@ impl Wanted {
     pub(in crate::modules) fn lacking(&self, stat: &Stat) -> Attributes {
         let differs = |wanted: &&String, name: &str, id: u32| wanted.as_str() != name && wanted.parse() != Ok(id);
         let directory = stat.kind == FileKind::Directory;
-        let mode = self.mode.as_ref().map(|mode| mode.apply(stat.mode, directory, self.umask));
+        let mode = self.mode.as_ref().map(|mode| mode.apply_mode(stat.mode, directory, self.umask));
         Attributes {
             owner: self.owner.as_ref().filter(|owner| differs(owner, &stat.user, stat.uid)).cloned(),
             group: self.group.as_ref().filter(|group| differs(group, &stat.group, stat.gid)).cloned(),
@@ -59,7 +59,7 @@ impl Wanted {
         let directory = kind == FileKind::Directory;
         let usual = if directory { 0o777 } else { 0o666 } & !self.umask;
         let mode = match &self.mode {
-            Some(mode @ (Mode::Exact(_) | Mode::Symbolic(_))) => Some(mode.apply(usual, directory, self.umask)),
+            Some(mode @ (Mode::Exact(_) | Mode::Symbolic(_))) => Some(mode.apply_mode(usual, directory, self.umask)),
             Some(Mode::Preserve) | None => None,
         };
         Attributes { owner: self.owner.clone(), group: self.group.clone(), mode }
@@ -72,7 +72,7 @@ pub(in crate::modules) fn is_empty(attributes: &Attributes) -> bool {
 }
 
 /// Adds what Ansible returns of a path: `owner`, `mode`, `size`, `state` and so on.
-pub(in crate::modules) fn describe(outcome: Outcome, stat: &Stat) -> Outcome {
+pub(in crate::modules) fn add_attributes(outcome: Outcome, stat: &Stat) -> Outcome {
     // Who has no name is shown by number.
     let name = |name: &str, id: u32| if name.is_empty() { id.to_string() } else { name.to_owned() };
     outcome
@@ -92,8 +92,8 @@ pub(in crate::modules) async fn complete(outcome: Outcome, probe: &Probe) -> Res
     if outcome.values.contains_key("uid") {
         return with_context(outcome, &path, probe).await;
     }
-    match look(probe, &path).await {
-        Ok(Some(stat)) => with_context(describe(outcome, &stat), &path, probe).await,
+    match stat_path(probe, &path).await {
+        Ok(Some(stat)) => with_context(add_attributes(outcome, &stat), &path, probe).await,
         // What cannot be looked at is as if it were not there.
         Ok(None) | Err(remote::Error::Refused { .. }) => Ok(outcome),
         Err(error) => Err(error.into()),
@@ -114,7 +114,7 @@ async fn with_context(outcome: Outcome, path: &str, probe: &Probe) -> Result<Out
 }
 
 /// What is at a path; a symbolic link is looked at itself, if there is something where it leads.
-pub(in crate::modules) async fn look(probe: &Probe, path: &str) -> Result<Option<Stat>, remote::Error> {
+pub(in crate::modules) async fn stat_path(probe: &Probe, path: &str) -> Result<Option<Stat>, remote::Error> {
     let stat = probe.stat(path, Links::Keep).await?;
     match stat.as_ref().map(|stat| stat.kind) {
         Some(FileKind::Link) => Ok(probe.stat(path, Links::Follow).await?.and(stat)),
@@ -136,14 +136,14 @@ pub(in crate::modules) fn state(stat: Option<&Stat>) -> &'static str {
 }
 
 /// The attributes before and after; None if they stay.
-pub(in crate::modules) fn diff(path: &str, stat: &Stat, lacking: &Attributes) -> Option<Diff> {
+pub(in crate::modules) fn attributes_diff(path: &str, stat: &Stat, lacking: &Attributes) -> Option<Diff> {
     if is_empty(lacking) {
         return None;
     }
     let mut properties = Properties::new(path);
     properties.attributes(stat, lacking);
     let header = format!("{path} (file attributes)");
-    Some(properties.diff(&header))
+    Some(properties.properties_diff(&header))
 }
 
 /// What is said of a path before and after, shown as JSON with sorted names, as Ansible does.
@@ -185,7 +185,7 @@ impl Properties {
         }
     }
 
-    pub(in crate::modules) fn diff(self, header: &str) -> Diff {
+    pub(in crate::modules) fn properties_diff(self, header: &str) -> Diff {
         Diff {
             before_header: header.to_owned(),
             after_header: header.to_owned(),
@@ -232,8 +232,13 @@ mod tests {
         }
     }
 
-    fn wanted(owner: &str, group: &str, mode: &str) -> Wanted {
-        Wanted { owner: Some(owner.into()), group: Some(group.into()), mode: Some(Mode::parse(mode)), umask: 0o022 }
+    fn wanted(owner: &str, group: &str, mode: &str) -> DesiredAttributes {
+        DesiredAttributes {
+            owner: Some(owner.into()),
+            group: Some(group.into()),
+            mode: Some(Mode::parse_mode(mode)),
+            umask: 0o022,
+        }
     }
 
     #[test]
@@ -262,7 +267,7 @@ mod tests {
     #[test]
     fn the_diff_shows_only_what_changes() {
         let stat = stat(FileKind::File, 0o644);
-        let diff = diff("/x", &stat, &wanted("root", "tty", "0600").lacking(&stat)).unwrap();
+        let diff = attributes_diff("/x", &stat, &wanted("root", "tty", "0600").lacking(&stat)).unwrap();
         assert_eq!(diff.before_header, "/x (file attributes)");
         assert_eq!(diff.before, "{\n  \"mode\": \"0644\",\n  \"path\": \"/x\"\n}\n");
         assert_eq!(diff.after, "{\n  \"mode\": \"0600\",\n  \"path\": \"/x\"\n}\n");

@@ -1,7 +1,7 @@
 //! Editing a text file of the host: what is in it, and the write that makes it so.
 //! What `lineinfile`, `blockinfile` and `replace` have in common.
 
-use crate::modules::file_attributes::{self, Wanted, is_empty};
+use crate::modules::file_attributes::{self, DesiredAttributes, is_empty};
 use crate::modules::file_diff;
 use crate::modules::file_write::{self, Content, Write};
 use crate::modules::{Controller, Diff, Error, host_path};
@@ -17,13 +17,13 @@ pub(in crate::modules) struct Target {
 
 impl Target {
     /// Reads the file, if there is one.
-    pub(in crate::modules) async fn open(probe: &Probe, path: &str) -> Result<Target, Error> {
+    pub(in crate::modules) async fn read_target(probe: &Probe, path: &str) -> Result<Target, Error> {
         Target::at(probe, path, true).await
     }
 
-    /// As [`Target::open`]; unless it follows a symbolic link, that is to be replaced by the edited file.
+    /// As [`Target::read_target`]; unless it follows a symbolic link, that is to be replaced by the edited file.
     pub(in crate::modules) async fn at(probe: &Probe, path: &str, follow: bool) -> Result<Target, Error> {
-        let mut path = probe.expand(path).await?;
+        let mut path = probe.expand_on_host(path).await?;
         let mut there = probe.stat(&path, Links::Keep).await?;
         if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
             if follow {
@@ -92,8 +92,8 @@ impl Text {
 }
 
 /// How an edited file is to be written.
-pub(in crate::modules) struct Manner<'a> {
-    pub wanted: &'a Wanted,
+pub(in crate::modules) struct WriteOptions<'a> {
+    pub wanted: &'a DesiredAttributes,
     pub backup: bool,
     pub validate: Option<&'a str>,
     /// Whether missing directories above a new file are made.
@@ -110,12 +110,12 @@ pub(in crate::modules) struct Edit {
 }
 
 /// Compares the edited text with what is there.
-pub(in crate::modules) async fn compare(
+pub(in crate::modules) async fn compare_text(
     probe: &Probe,
     here: &Controller<'_>,
     target: &Target,
     edited: &str,
-    manner: &Manner<'_>,
+    manner: &WriteOptions<'_>,
 ) -> Result<Edit, Error> {
     let new = target.text.encode(edited);
     let same = new == target.original && target.there.is_some();
@@ -128,7 +128,7 @@ pub(in crate::modules) async fn compare(
         diff.push(file_diff::edit(&target.path, &target.original, &new));
     }
     if let (Some(stat), true) = (&target.there, here.diff) {
-        diff.extend(file_attributes::diff(&target.path, stat, &attributes));
+        diff.extend(file_attributes::attributes_diff(&target.path, stat, &attributes));
     }
     if same && is_empty(&attributes) {
         return Ok(Edit { write: None, diff, attributes_change: false });
@@ -165,7 +165,7 @@ pub(in crate::modules) fn message(content: &str, attributes_change: bool) -> Str
 }
 
 /// The lines of a text, each with its newline.
-pub(in crate::modules) fn lines(text: &str) -> Vec<String> {
+pub(in crate::modules) fn split_lines(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
@@ -189,9 +189,9 @@ mod tests {
 
     #[test]
     fn lines_keep_their_ends() {
-        assert_eq!(lines("a\r\nb\nc"), ["a\r\n", "b\n", "c"]);
+        assert_eq!(split_lines("a\r\nb\nc"), ["a\r\n", "b\n", "c"]);
         assert_eq!(bare("a\r\n"), "a");
-        assert!(lines("").is_empty());
+        assert!(split_lines("").is_empty());
     }
 
     #[test]

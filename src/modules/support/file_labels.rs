@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::modules::file_attributes::look;
+use crate::modules::file_attributes::stat_path;
 use crate::modules::host_tree::Tree;
-use crate::modules::{Controller, Done, Error, host_path};
+use crate::modules::{Controller, Error, ModuleResult, host_path};
 use crate::remote::{Command, FileKind, Links, Output, Probe, Remote, Stat};
 use crate::value::doc::Doc;
 use crate::value::{Value, Vars};
@@ -29,7 +29,7 @@ pub(in crate::modules) struct Labels {
 
 impl Labels {
     /// Takes them out of the arguments of a module that has them.
-    pub(in crate::modules) fn take(doc: &Doc, args: Value) -> (Value, Labels) {
+    pub(in crate::modules) fn take_labels(doc: &Doc, args: Value) -> (Value, Labels) {
         if !doc.arguments.iter().any(|argument| argument.name == FLAGS) {
             return (args, Labels::default());
         }
@@ -46,7 +46,7 @@ impl Labels {
     }
 
     /// What cannot be done is told before anything is.
-    pub(in crate::modules) fn check(&self) -> Result<(), Error> {
+    pub(in crate::modules) fn check_labels(&self) -> Result<(), Error> {
         if self.unsafe_writes {
             return Err(Error::Failed {
                 message: "unsafe_writes must not be true: windlass replaces files atomically".to_owned(),
@@ -62,7 +62,7 @@ impl Labels {
     /// Sees to what the file lacks of them; a file that is not there, yet or any more, lacks nothing.
     pub(in crate::modules) async fn settle(
         self,
-        done: &mut Done,
+        done: &mut ModuleResult,
         remote: &Remote,
         here: &Controller<'_>,
     ) -> Result<(), Error> {
@@ -72,13 +72,13 @@ impl Labels {
         let named =
             ["path", "dest"].iter().find_map(|name| done.outcome.values.get(*name)?.as_str().map(str::to_owned));
         let Some(path) = named.or(self.path.clone()) else { return Ok(()) };
-        let path = remote.expand(&path).await?;
-        let Some(stat) = look(remote, &path).await? else { return Ok(()) };
+        let path = remote.expand_on_host(&path).await?;
+        let Some(stat) = stat_path(remote, &path).await? else { return Ok(()) };
         let mut files = vec![(path, stat)];
         if self.recurse {
             let (top, _) = &files[0];
-            let tree = Tree::read(remote, top, Links::Keep).await?;
-            let below = tree.sorted().into_iter().map(|(relative, stat)| (host_path::join(top, &relative), stat));
+            let tree = Tree::read_host_tree(remote, top, Links::Keep).await?;
+            let below = tree.sorted().into_iter().map(|(relative, stat)| (host_path::join_path(top, &relative), stat));
             let below: Vec<_> = below.collect();
             files.extend(below);
         }

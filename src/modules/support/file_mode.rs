@@ -12,7 +12,7 @@ pub(in crate::modules) enum Mode {
 
 impl Mode {
     /// Reads a coerced argument of kind `Mode`.
-    pub(in crate::modules) fn parse(text: &str) -> Mode {
+    pub(in crate::modules) fn parse_mode(text: &str) -> Mode {
         match u32::from_str_radix(text.strip_prefix("0o").unwrap_or(text), 8) {
             Ok(mode) => Mode::Exact(mode),
             Err(_) if text == "preserve" => Mode::Preserve,
@@ -21,7 +21,7 @@ impl Mode {
     }
 
     /// The mode that something of mode `now` is to get. `umask` counts where a symbolic mode names no user (`+x`).
-    pub(in crate::modules) fn apply(&self, now: u32, directory: bool, umask: u32) -> u32 {
+    pub(in crate::modules) fn apply_mode(&self, now: u32, directory: bool, umask: u32) -> u32 {
         match self {
             Mode::Exact(mode) => *mode,
             Mode::Preserve => now,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn applied(text: &str, now: u32, directory: bool) -> String {
-        octal(Mode::parse(text).apply(now, directory, 0o022))
+        octal(Mode::parse_mode(text).apply_mode(now, directory, 0o022))
     }
 
     #[test]

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::modules::file_attributes::{self, Wanted, is_empty};
+use crate::modules::file_attributes::{self, DesiredAttributes, is_empty};
 use crate::modules::file_diff::{self, Side};
 use crate::modules::file_digest::{self, Digests};
 use crate::modules::{Controller, Diff, Error, Outcome, Progress, host_path};
-use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Probe, Remote, Stat};
+use crate::remote::{Attributes, Command, Digest, ExpectedDigest, FileKind, Links, Probe, Remote, Stat};
 
 /// Content from the controller.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ impl Content {
     async fn bytes(self) -> Result<Vec<u8>, Error> {
         match self {
             Content::Bytes(bytes) => Ok(bytes),
-            Content::Local(path) => read(&path).await,
+            Content::Local(path) => read_controller_file(&path).await,
         }
     }
 
@@ -43,7 +43,7 @@ impl Content {
 }
 
 /// Reads a file of the controller.
-pub(in crate::modules) async fn read(path: &Path) -> Result<Vec<u8>, Error> {
+pub(in crate::modules) async fn read_controller_file(path: &Path) -> Result<Vec<u8>, Error> {
     tokio::fs::read(path).await.map_err(|error| unreadable(path, &error))
 }
 
@@ -63,13 +63,13 @@ pub(in crate::modules) struct Destination {
 impl Destination {
     /// Finds where `dest` leads: into a directory, under `base_name`, if it is one or ends with a slash (which also
     /// asks for it to be made). `follow`: through a symbolic link to its target; otherwise the link is replaced.
-    pub(in crate::modules) async fn find(
+    pub(in crate::modules) async fn find_destination(
         probe: &Probe,
         dest: &str,
         base_name: Option<&str>,
         follow: bool,
     ) -> Result<Destination, Error> {
-        let dest = probe.expand(dest).await?;
+        let dest = probe.expand_on_host(dest).await?;
         let is_directory = dest.ends_with('/');
         let mut path = if is_directory { into(&dest, base_name)? } else { dest };
         let mut there = look(probe, &mut path, follow).await?;
@@ -121,11 +121,11 @@ impl Destination {
 }
 
 /// How a file is to be.
-pub(in crate::modules) struct Wish<'a> {
+pub(in crate::modules) struct DesiredFile<'a> {
     pub content: Content,
-    pub wanted: &'a Wanted,
+    pub wanted: &'a DesiredAttributes,
     /// For directories that are made on the way.
-    pub directories: &'a Wanted,
+    pub directories: &'a DesiredAttributes,
     pub backup: bool,
     pub validate: Option<&'a str>,
     /// The content must not be shown.
@@ -147,7 +147,7 @@ pub(in crate::modules) struct Write {
 }
 
 /// What differs between a wish and what is there.
-pub(in crate::modules) struct Difference {
+pub(in crate::modules) struct FileDifference {
     pub digests: Digests,
     /// None: nothing.
     pub write: Option<Write>,
@@ -155,12 +155,12 @@ pub(in crate::modules) struct Difference {
 }
 
 /// Compares a wish with what is at its destination.
-pub(in crate::modules) async fn compare(
+pub(in crate::modules) async fn compare_file(
     probe: &Probe,
     here: &Controller<'_>,
     destination: &Destination,
-    wish: Wish<'_>,
-) -> Result<Difference, Error> {
+    wish: DesiredFile<'_>,
+) -> Result<FileDifference, Error> {
     if !here.check {
         destination.check_parent()?;
     }
@@ -175,7 +175,7 @@ pub(in crate::modules) async fn compare(
         diff.push(content_diff(probe, destination, &wish).await?);
     }
     if let Some(stat) = destination.stat().filter(|_| !destination.is_link()) {
-        diff.extend(file_attributes::diff(&destination.path, stat, &attributes).filter(|_| here.diff));
+        diff.extend(file_attributes::attributes_diff(&destination.path, stat, &attributes).filter(|_| here.diff));
     }
     let directory = wish.directories.for_new(FileKind::Directory);
     let write = Write {
@@ -187,12 +187,12 @@ pub(in crate::modules) async fn compare(
         validate: wish.validate.map(str::to_owned),
     };
     let needed = !same || !is_empty(&write.attributes);
-    Ok(Difference { digests, write: needed.then_some(write), diff })
+    Ok(FileDifference { digests, write: needed.then_some(write), diff })
 }
 
 impl Write {
     /// Does it. Gives the path of the backup, if one was made.
-    pub(in crate::modules) async fn apply(
+    pub(in crate::modules) async fn apply_write(
         self,
         remote: &Remote,
         here: &Controller<'_>,
@@ -209,9 +209,9 @@ impl Write {
     ) -> Result<Outcome, Error> {
         let path = self.path.clone();
         let (backup, stat) = self.put(remote, here).await?;
-        let outcome = outcome(&path, digests, backup, stat.is_none().then_some(&**remote)).await?;
+        let outcome = write_outcome(&path, digests, backup, stat.is_none().then_some(&**remote)).await?;
         Ok(match stat {
-            Some(stat) => file_attributes::describe(outcome, &stat),
+            Some(stat) => file_attributes::add_attributes(outcome, &stat),
             None => outcome,
         })
     }
@@ -254,11 +254,11 @@ pub(in crate::modules) async fn upload(
     let what = format!("{} → {host}", file.file_name().unwrap_or_default().to_string_lossy());
     let tell = |done, total| (here.progress)(Progress { what: what.clone(), done, total });
     let digests = file_digest::of_file(file).await?;
-    Ok(remote.upload(file, Expected::Sha1(&digests.sha1), path, attributes, &tell).await?)
+    Ok(remote.upload(file, ExpectedDigest::Sha1(&digests.sha1), path, attributes, &tell).await?)
 }
 
 /// What Ansible returns of a file that was or would be written. `probe`: None if it is not written yet.
-pub(in crate::modules) async fn outcome(
+pub(in crate::modules) async fn write_outcome(
     path: &str,
     digests: &Digests,
     backup: Option<String>,
@@ -273,7 +273,7 @@ pub(in crate::modules) async fn outcome(
         None => None,
     };
     Ok(match stat {
-        Some(stat) => file_attributes::describe(outcome, &stat),
+        Some(stat) => file_attributes::add_attributes(outcome, &stat),
         None => outcome,
     })
 }
@@ -338,12 +338,12 @@ fn leads_to_directory(seen: &Option<Seen>) -> bool {
 
 fn into(directory: &str, base_name: Option<&str>) -> Result<String, Error> {
     match base_name {
-        Some(name) => Ok(host_path::join(directory, name)),
+        Some(name) => Ok(host_path::join_path(directory, name)),
         None => Err(Error::failed(format!("cannot write content to {directory}: it is a directory"))),
     }
 }
 
-async fn content_diff(probe: &Probe, destination: &Destination, wish: &Wish<'_>) -> Result<Diff, Error> {
+async fn content_diff(probe: &Probe, destination: &Destination, wish: &DesiredFile<'_>) -> Result<Diff, Error> {
     if wish.secret {
         return Ok(file_diff::hidden(&destination.path));
     }

@@ -43,7 +43,7 @@ mv -f -- "$new" "$to"
 
 impl HostCopy {
     /// Does it. Gives the path of the backup, if one was made.
-    pub(in crate::modules) async fn apply(self, remote: &Remote) -> Result<Option<String>, Error> {
+    pub(in crate::modules) async fn copy_file(self, remote: &Remote) -> Result<Option<String>, Error> {
         let new = format!("{}/.windlass.{:016x}", self.directory.trim_end_matches('/'), rand::random::<u64>());
         let validate = self.validating(&new)?;
         let backup = match self.back_up {

@@ -18,7 +18,7 @@ pub(in crate::modules) fn parent(path: &str) -> &str {
 }
 
 /// A path below a directory; an absolute one stays as it is.
-pub(in crate::modules) fn join(directory: &str, path: &str) -> String {
+pub(in crate::modules) fn join_path(directory: &str, path: &str) -> String {
     if path.starts_with('/') || directory.is_empty() {
         return path.to_owned();
     }
@@ -36,8 +36,8 @@ mod tests {
             (parent("/a/b"), parent("/a/b/"), parent("/a"), parent("a"), parent("/")),
             ("/a", "/a", "/", ".", "/")
         );
-        assert_eq!(join("/a/", "b"), "/a/b");
-        assert_eq!(join("/", "b"), "/b");
-        assert_eq!(join("/a", "/b"), "/b");
+        assert_eq!(join_path("/a/", "b"), "/a/b");
+        assert_eq!(join_path("/", "b"), "/b");
+        assert_eq!(join_path("/a", "/b"), "/b");
     }
 }

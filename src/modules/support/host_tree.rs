@@ -18,11 +18,15 @@ pub(in crate::modules) struct Tree {
 impl Tree {
     /// Reads a directory, which must exist. `Links::Follow` sees what links lead to (those that lead nowhere stay
     /// links); `Links::Keep` sees the links.
-    pub(in crate::modules) async fn read(probe: &Probe, directory: &str, links: Links) -> Result<Tree, Error> {
+    pub(in crate::modules) async fn read_host_tree(
+        probe: &Probe,
+        directory: &str,
+        links: Links,
+    ) -> Result<Tree, Error> {
         Tree::search(probe, directory, links, &[]).await
     }
 
-    /// As [`Tree::read`], with options for `find`, such as `-maxdepth`.
+    /// As [`Tree::read_host_tree`], with options for `find`, such as `-maxdepth`.
     pub(in crate::modules) async fn search(
         probe: &Probe,
         directory: &str,

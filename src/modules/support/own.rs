@@ -9,14 +9,16 @@ use futures::future::BoxFuture;
 use minijinja::value::{Serde, ValueKind};
 
 use crate::modules::execution::quote;
-use crate::modules::{Async, Changes, Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, script};
+use crate::modules::{
+    Async, Changes, Controller, Diff, Effect, Error, ModuleEntry, ModuleResult, Outcome, Run, RunsAt, script,
+};
 use crate::remote::{Attributes, Command, Output, Remote};
-use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, OWN};
+use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc, OWN};
 use crate::value::mutex::Mutex;
 use crate::value::truth;
 use crate::value::{CORE, Value, Vars, read};
 
-static ARGUMENTS: &[Argument] = &[Argument::new(ANY_NAME, Kind::Any, "What the module takes")];
+static ARGUMENTS: &[Argument] = &[Argument::new(ANY_NAME, ArgumentKind::Any, "What the module takes")];
 
 /// How a program gets its arguments: in a file that its only argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +31,7 @@ enum Style {
 
 /// A program that is a module.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Own {
+struct OwnModule {
     name: String,
     file: PathBuf,
     style: Style,
@@ -40,18 +42,18 @@ struct Own {
 ///
 /// # Errors
 /// Why the file is none that can be run, and what to do.
-pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static str)> {
+pub fn open_module(name: &str, file: &Path) -> Result<&'static ModuleEntry, (String, &'static str)> {
     let content = read::bytes(file).map_err(|error| {
         (format!("cannot read the module {}: {error}", file.display()), "make the file readable for you")
     })?;
     let style = style(&content).map_err(|(why, hint)| (format!("the module {} {why}", file.display()), hint))?;
-    let own = Own { name: name.to_owned(), file: file.to_owned(), style };
+    let own = OwnModule { name: name.to_owned(), file: file.to_owned(), style };
     let mut opened = OPENED.lock();
     if let Some(entry) = opened.get(&own) {
         return Ok(entry);
     }
     let key = own.clone();
-    let own: &'static Own = Box::leak(Box::new(own));
+    let own: &'static OwnModule = Box::leak(Box::new(own));
     let doc = Doc {
         name: &own.name,
         collection: OWN,
@@ -61,9 +63,9 @@ pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static
         example: "",
         returns: &[],
     };
-    let entry: &'static Entry = Box::leak(Box::new(Entry {
+    let entry: &'static ModuleEntry = Box::leak(Box::new(ModuleEntry {
         doc: Box::leak(Box::new(doc)),
-        place: Place::Host,
+        place: RunsAt::Host,
         changes: Changes::Other,
         asynchronous: Async::Limit,
         once: false,
@@ -74,10 +76,10 @@ pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static
     Ok(entry)
 }
 
-fn run_of(own: &'static Own) -> Run {
+fn run_of(own: &'static OwnModule) -> Run {
     fn kept<F>(run: F) -> Run
     where
-        F: for<'a> Fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>
+        F: for<'a> Fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<ModuleResult, Error>>
             + Send
             + Sync
             + 'static,
@@ -87,10 +89,10 @@ fn run_of(own: &'static Own) -> Run {
     kept(move |args, remote, here| Box::pin(own.run(args, remote, here)))
 }
 
-static OPENED: Mutex<BTreeMap<Own, &'static Entry>> = Mutex::new(BTreeMap::new());
+static OPENED: Mutex<BTreeMap<OwnModule, &'static ModuleEntry>> = Mutex::new(BTreeMap::new());
 
 /// The module that was opened with this documentation.
-pub fn of(doc: &Doc) -> Option<&'static Entry> {
+pub fn own_entry(doc: &Doc) -> Option<&'static ModuleEntry> {
     let opened = OPENED.lock();
     opened.values().copied().find(|entry| std::ptr::eq(entry.doc, doc))
 }
@@ -114,8 +116,8 @@ fn style(content: &[u8]) -> Result<Style, (&'static str, &'static str)> {
     Ok(if text.contains("WANT_JSON") { Style::Json } else { Style::Words })
 }
 
-impl Own {
-    async fn run(&self, args: Value, remote: Option<&Remote>, here: &Controller<'_>) -> Result<Done, Error> {
+impl OwnModule {
+    async fn run(&self, args: Value, remote: Option<&Remote>, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         let remote = remote.expect("the engine opens the host for every module that is placed there");
         let program = read::bytes(&self.file)
             .map_err(|error| Error::failed(format!("cannot read the module {}: {error}", self.file.display())))?;
@@ -180,7 +182,7 @@ impl Own {
     }
 
     /// What the program printed, as the result of the task.
-    fn done(&self, output: &Output) -> Done {
+    fn done(&self, output: &Output) -> ModuleResult {
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let object = object(&stdout).and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
         let Some(serde_json::Value::Object(members)) = object else {
@@ -191,7 +193,7 @@ impl Own {
                     .with("module_stderr", &*stderr)
                     .with("rc", output.code)
             };
-            return Done::unchanged(outcome);
+            return ModuleResult::unchanged(outcome);
         };
         // What begins so is between the module and its runner.
         let members = members.into_iter().filter(|(name, _)| !name.starts_with("_ansible_"));
@@ -222,7 +224,7 @@ fn object(stdout: &str) -> Option<&str> {
 }
 
 /// The members of a result as what became of the task.
-fn outcome(mut values: Vars) -> Done {
+fn outcome(mut values: Vars) -> ModuleResult {
     let mut flag = |name: &str| values.shift_remove(name).map(|value| is_true(&value));
     let (changed, failed, skipped) = (flag("changed"), flag("failed"), flag("skipped"));
     let code = values.get("rc").filter(|code| code.as_i64() != Some(0) && code.as_str() != Some("0"));
@@ -252,7 +254,7 @@ fn outcome(mut values: Vars) -> Done {
     if !facts.is_empty() && !failed {
         outcome = outcome.effect(Effect::Facts(facts));
     }
-    Done { changed: changed.unwrap_or(false), diff, outcome }
+    ModuleResult { changed: changed.unwrap_or(false), diff, outcome }
 }
 
 /// Python's truth, and that of the words for it that shell scripts print.
@@ -325,7 +327,7 @@ mod tests {
     #[test]
     fn a_result_fails_by_its_flag_or_else_by_its_code() {
         let run = |json: &str| {
-            let own = Own { name: "x".into(), file: "x".into(), style: Style::Json };
+            let own = OwnModule { name: "x".into(), file: "x".into(), style: Style::Json };
             own.done(&Output { code: 0, stdout: json.into(), stderr: b"oops".to_vec() })
         };
         let done = run("{\"changed\": true, \"msg\": \"m\", \"stdout\": \"a\\nb\", \"_ansible_x\": 1}");

@@ -38,7 +38,7 @@ pub(in crate::modules) fn too_hard(regex: &Regex, error: &fancy_regex::Error) ->
 }
 
 /// A replacement with its `\1`, `\g<name>` and escapes filled in, as `re.Match.expand` does.
-pub(in crate::modules) fn expand(template: &str, captures: &Captures) -> Result<String, Error> {
+pub(in crate::modules) fn expand_captures(template: &str, captures: &Captures) -> Result<String, Error> {
     let mut out = String::new();
     let mut rest = template;
     while let Some(at) = rest.find('\\') {
@@ -186,11 +186,11 @@ mod tests {
     fn replacements_are_filled_in_as_python_does() {
         let regex = compile(r"(?P<key>\w+)=(\d+)(x)?", "regexp").unwrap();
         let captures = captures(&regex, "port=80").unwrap().unwrap();
-        assert_eq!(expand(r"\1 is \2", &captures).unwrap(), "port is 80");
-        assert_eq!(expand(r"\g<key>\g<2>0", &captures).unwrap(), "port800");
-        assert_eq!(expand(r"a\tb\\n\3.", &captures).unwrap(), "a\tb\\n.");
-        assert_eq!(expand(r"\g<0>", &captures).unwrap(), "port=80");
-        assert!(expand(r"\7", &captures).is_err());
+        assert_eq!(expand_captures(r"\1 is \2", &captures).unwrap(), "port is 80");
+        assert_eq!(expand_captures(r"\g<key>\g<2>0", &captures).unwrap(), "port800");
+        assert_eq!(expand_captures(r"a\tb\\n\3.", &captures).unwrap(), "a\tb\\n.");
+        assert_eq!(expand_captures(r"\g<0>", &captures).unwrap(), "port=80");
+        assert!(expand_captures(r"\7", &captures).is_err());
     }
 
     #[test]

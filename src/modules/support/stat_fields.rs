@@ -29,35 +29,35 @@ const BITS: [(&str, u32); 11] = [
 ];
 
 /// `path`, `mode`, `isdir` and so on.
-pub(in crate::modules) fn of(path: &str, stat: &Stat) -> Vars {
+pub(in crate::modules) fn stat_values(path: &str, stat: &Stat) -> Vars {
     let mut fields = Vars::new();
-    set(&mut fields, "path", path);
-    set(&mut fields, "mode", octal(stat.mode));
+    set_field(&mut fields, "path", path);
+    set_field(&mut fields, "mode", octal(stat.mode));
     for (name, kind) in KINDS {
-        set(&mut fields, name, stat.kind == kind);
+        set_field(&mut fields, name, stat.kind == kind);
     }
     for (name, id) in [("uid", stat.uid), ("gid", stat.gid)] {
-        set(&mut fields, name, id);
+        set_field(&mut fields, name, id);
     }
     for (name, number) in [("size", stat.size), ("inode", stat.inode), ("dev", stat.device), ("nlink", stat.links)] {
-        set(&mut fields, name, number);
+        set_field(&mut fields, name, number);
     }
     for (name, time) in [("atime", stat.atime), ("mtime", stat.mtime), ("ctime", stat.ctime)] {
-        set(&mut fields, name, time);
+        set_field(&mut fields, name, time);
     }
     for (name, bit) in BITS {
-        set(&mut fields, name, stat.mode & bit != 0);
+        set_field(&mut fields, name, stat.mode & bit != 0);
     }
     // Who has no name has a number only.
     for (name, value) in [("pw_name", &stat.user), ("gr_name", &stat.group)] {
         if !value.is_empty() {
-            set(&mut fields, name, value.as_str());
+            set_field(&mut fields, name, value.as_str());
         }
     }
     fields
 }
 
 /// Adds a field.
-pub(in crate::modules) fn set(fields: &mut Vars, name: &str, value: impl Into<Value>) {
+pub(in crate::modules) fn set_field(fields: &mut Vars, name: &str, value: impl Into<Value>) {
     fields.insert(name.into(), value.into());
 }

@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::connection::{Method, Target};
 use crate::modules::question::{Answer, Question};
-use crate::modules::{Controller, Done, Error, Outcome, arguments, find};
+use crate::modules::{Controller, Error, ModuleResult, Outcome, arguments, find_module};
 use crate::remote::{Remote, Sessions};
 use crate::template::{Scope, Templar};
-use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::doc::{Argument, ArgumentKind, Doc};
 use crate::value::mutex::Mutex;
 use crate::value::origin::Source;
 use crate::value::vault::Keyring;
@@ -142,13 +142,13 @@ impl Bench {
     }
 
     /// Runs `module: {arguments}`, given as YAML, with diff.
-    pub(in crate::modules) async fn run(&self, task: &str) -> Result<Done, Error> {
+    pub(in crate::modules) async fn run(&self, task: &str) -> Result<ModuleResult, Error> {
         self.task(task, false).await
     }
 
     /// Runs a task that must succeed, then again, which must change nothing, neither by word nor by deed.
     /// Gives what the first run left.
-    pub(in crate::modules) async fn run_twice(&self, task: &str) -> Done {
+    pub(in crate::modules) async fn run_twice(&self, task: &str) -> ModuleResult {
         let first = self.run(task).await.unwrap();
         let before = self.snapshot();
         let second = self.run(task).await.unwrap();
@@ -159,7 +159,7 @@ impl Bench {
     }
 
     /// Runs a task in check mode with diff, and sees that nothing was touched.
-    pub(in crate::modules) async fn check(&self, task: &str) -> Result<Done, Error> {
+    pub(in crate::modules) async fn check(&self, task: &str) -> Result<ModuleResult, Error> {
         let before = self.snapshot();
         let done = self.task(task, true).await;
         assert_eq!(before, self.snapshot(), "check mode touched something: {task}");
@@ -181,13 +181,13 @@ impl Bench {
         seen
     }
 
-    async fn task(&self, task: &str, check: bool) -> Result<Done, Error> {
+    async fn task(&self, task: &str, check: bool) -> Result<ModuleResult, Error> {
         let task = task
             .replace("HOST", self.host("").to_str().unwrap().trim_end_matches('/'))
             .replace("HERE", self.here("").to_str().unwrap().trim_end_matches('/'));
         let task = pairs(&yaml_value(&task));
         let (name, args) = task.first().expect("a task has a module");
-        let entry = find(name).unwrap_or_else(|| panic!("no module {name}"));
+        let entry = find_module(name).unwrap_or_else(|| panic!("no module {name}"));
         let args = match has_template(args) {
             true => pairs(&self.templar.render(args, &self.scope)?),
             false => pairs(args),
@@ -259,14 +259,16 @@ pub(in crate::modules) fn assert_fits(doc: &Doc, args: &Vars) {
 }
 
 /// A value of the kind, for the argument.
-pub(in crate::modules) fn sample(argument: &Argument, kind: Kind) -> Value {
+pub(in crate::modules) fn sample(argument: &Argument, kind: ArgumentKind) -> Value {
     match kind {
-        Kind::Bool => Value::from(true),
-        Kind::Int | Kind::Float => Value::from(1),
-        Kind::Mode => Value::from(0o600),
-        Kind::List(of) => [sample(argument, *of)].into_iter().collect(),
-        Kind::Dict => Value::from_pairs([("key", "value")]),
-        Kind::Str | Kind::Path | Kind::Any => Value::from(*argument.choices.first().unwrap_or(&"x")),
+        ArgumentKind::Bool => Value::from(true),
+        ArgumentKind::Int | ArgumentKind::Float => Value::from(1),
+        ArgumentKind::Mode => Value::from(0o600),
+        ArgumentKind::List(of) => [sample(argument, *of)].into_iter().collect(),
+        ArgumentKind::Dict => Value::from_pairs([("key", "value")]),
+        ArgumentKind::Str | ArgumentKind::Path | ArgumentKind::Any => {
+            Value::from(*argument.choices.first().unwrap_or(&"x"))
+        }
     }
 }
 
@@ -274,7 +276,7 @@ fn action(task: &Value) -> (&'static Doc, Vars) {
     let task = pairs(task);
     let (entry, args) = task
         .iter()
-        .find_map(|(name, args)| Some((find(name)?, args)))
+        .find_map(|(name, args)| Some((find_module(name)?, args)))
         .unwrap_or_else(|| panic!("no module in {task:?}"));
     let args = match args.as_str() {
         Some(text) => {
@@ -303,7 +305,7 @@ fn pairs(value: &Value) -> Vars {
 
 fn yaml_value(text: &str) -> Value {
     let source = Arc::new(Source::new("test.yml", text));
-    let documents = yaml::parse(&source).unwrap_or_else(|complaint| panic!("{complaint}\n{text}"));
+    let documents = yaml::parse_yaml(&source).unwrap_or_else(|complaint| panic!("{complaint}\n{text}"));
     let document = documents.first().unwrap_or_else(|| panic!("nothing in {text:?}"));
     assert!(!matches!(document.kind, NodeKind::Null), "nothing in {text:?}");
     document.to_value(&Keyring::default()).unwrap()

@@ -11,21 +11,21 @@ pub(in crate::modules) fn is_vault(path: &Path) -> Result<bool, Error> {
 }
 
 /// The content of a file, decrypted if it is a vault file.
-pub(in crate::modules) async fn read(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
+pub(in crate::modules) async fn read_decrypted(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
     match is_vault(path)? {
         true => decrypt(here, path).await,
-        false => file_write::read(path).await,
+        false => file_write::read_controller_file(path).await,
     }
 }
 
 /// The plain content of a vault file.
 pub(in crate::modules) async fn decrypt(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
-    let bytes = file_write::read(path).await?;
-    open(here, &bytes, &path.display().to_string())
+    let bytes = file_write::read_controller_file(path).await?;
+    decrypt_bytes(here, &bytes, &path.display().to_string())
 }
 
 /// The plain content of a vault file that has been read; `name` is for the error.
-pub(in crate::modules) fn open(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+pub(in crate::modules) fn decrypt_bytes(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_| vault::Error::Damaged);
     let plain = text.and_then(|text| here.scope.keyring.decrypt_hidden(text));
     plain.map_err(|error| Error::Failed {

@@ -4,33 +4,37 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::http::follow::{Manner, Redirects};
+use crate::http::follow::{Redirects, RequestOptions};
 use crate::http::network::Network;
 use crate::http::tls::{authorities, identity, system_authorities};
-use crate::http::{Failure, Request, Tls, Url};
+use crate::http::{HttpError, Request, Tls, Url};
 use crate::modules::{Controller, Error, vault_file};
 use crate::remote::Probe;
-use crate::value::doc::{Argument, Kind};
+use crate::value::doc::{Argument, ArgumentKind};
 
-pub(crate) const HEADERS: Argument = Argument::new("headers", Kind::Dict, "Headers to send").default("{}");
+pub(crate) const HEADERS: Argument = Argument::new("headers", ArgumentKind::Dict, "Headers to send").default("{}");
 pub(crate) const VALIDATE_CERTS: Argument =
-    Argument::new("validate_certs", Kind::Bool, "Whether to check the server's certificate").default("true");
+    Argument::new("validate_certs", ArgumentKind::Bool, "Whether to check the server's certificate").default("true");
 pub(crate) const CLIENT_CERT: Argument =
-    Argument::new("client_cert", Kind::Path, "A file on the host with the client certificate");
+    Argument::new("client_cert", ArgumentKind::Path, "A file on the host with the client certificate");
 pub(crate) const CLIENT_KEY: Argument =
-    Argument::new("client_key", Kind::Path, "A file on the host with its key, unless it is in client_cert");
+    Argument::new("client_key", ArgumentKind::Path, "A file on the host with its key, unless it is in client_cert");
 pub(crate) const URL_PASSWORD: Argument =
-    Argument::new("url_password", Kind::Str, "The password").alias(&["password"]).secret();
+    Argument::new("url_password", ArgumentKind::Str, "The password").alias(&["password"]).mark_secret();
 pub(crate) const FORCE_BASIC_AUTH: Argument =
-    Argument::new("force_basic_auth", Kind::Bool, "Whether to send the login with the first request").default("false");
+    Argument::new("force_basic_auth", ArgumentKind::Bool, "Whether to send the login with the first request")
+        .default("false");
 pub(crate) const HTTP_AGENT: Argument =
-    Argument::new("http_agent", Kind::Str, "The User-Agent header").default("ansible-httpget");
+    Argument::new("http_agent", ArgumentKind::Str, "The User-Agent header").default("ansible-httpget");
 pub(crate) const USE_PROXY: Argument =
-    Argument::new("use_proxy", Kind::Bool, "Whether to use http_proxy and https_proxy of the host or the task")
+    Argument::new("use_proxy", ArgumentKind::Bool, "Whether to use http_proxy and https_proxy of the host or the task")
         .default("true");
-pub(crate) const USE_NETRC: Argument =
-    Argument::new("use_netrc", Kind::Bool, "Whether to use the login in ~/.netrc on the host, without url_username")
-        .default("true");
+pub(crate) const USE_NETRC: Argument = Argument::new(
+    "use_netrc",
+    ArgumentKind::Bool,
+    "Whether to use the login in ~/.netrc on the host, without url_username",
+)
+.default("true");
 
 /// The files with what is trusted and what is shown.
 #[derive(Clone, Copy, Default)]
@@ -46,7 +50,7 @@ pub(crate) struct TlsFiles<'a> {
 
 impl TlsFiles<'_> {
     /// Reads them. Without `verify` any certificate is taken.
-    pub(crate) async fn load(self, probe: &Probe, verify: bool) -> Result<Tls, Error> {
+    pub(crate) async fn load_tls(self, probe: &Probe, verify: bool) -> Result<Tls, Error> {
         let trusted = match (verify, self.ca) {
             (false, _) => None,
             (true, Some(path)) => Some(authorities(path, &self.read(probe, path).await?).map_err(Error::failed)?),
@@ -65,9 +69,9 @@ impl TlsFiles<'_> {
 
     async fn read(self, probe: &Probe, path: &str) -> Result<Vec<u8>, Error> {
         if let Some(here) = self.controller {
-            return vault_file::read(here, Path::new(path)).await;
+            return vault_file::read_decrypted(here, Path::new(path)).await;
         }
-        let path = probe.expand(path).await?;
+        let path = probe.expand_on_host(path).await?;
         probe.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
     }
 }
@@ -75,19 +79,19 @@ impl TlsFiles<'_> {
 /// What is at an address, as the host sees it.
 pub(crate) async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
     let url = Url::parse(address).map_err(|why| Error::failed(format!("invalid URL: {why}")))?;
-    let tls = TlsFiles::default().load(probe, true).await?;
-    let manner = Manner {
+    let tls = TlsFiles::default().load_tls(probe, true).await?;
+    let manner = RequestOptions {
         tls: &tls,
         limit: Duration::from_secs(300),
         redirects: Redirects::All,
         unredirected: &[],
-        network: &Network::load(probe, true, false).await?,
+        network: &Network::load_network(probe, true, false).await?,
     };
     let failed = |words: String| Error::failed(format!("cannot fetch {url}: {words}"));
     match manner.send(probe, &mut Request::get(url.clone()), None).await {
         Ok(response) if response.status == 200 => Ok(response.body),
         Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
-        Err(Failure::Host(error)) => Err(error.into()),
+        Err(HttpError::Host(error)) => Err(error.into()),
         Err(failure) => Err(failed(failure.to_string())),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::tree::{Item, Listed, Tree, What};
+use super::tree::{FilteredTree, Item, Tree, TreeEntryKind};
 use crate::modules::Error;
 
 /// What is kept the same.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct SyncOptions {
     pub links: bool,
     pub perms: bool,
     pub times: bool,
@@ -39,10 +39,10 @@ pub(crate) enum Action {
 
 /// One path that changes.
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
+pub(crate) struct SyncStep {
     pub path: String,
     pub action: Action,
-    pub what: What,
+    pub what: TreeEntryKind,
     pub size: u64,
     pub mode: u32,
     /// None: the time of the transfer.
@@ -53,10 +53,10 @@ pub(crate) struct Step {
 
 /// All that is to be done.
 #[derive(Debug, Default)]
-pub(crate) struct Difference {
+pub(crate) struct SyncPlan {
     /// In the way of something of another kind.
     pub first_removed: Vec<String>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<SyncStep>,
     /// What the sender does not have, contents before their directories.
     pub last_removed: Vec<String>,
     /// Directories whose times change when things are put into them, and their times.
@@ -66,25 +66,25 @@ pub(crate) struct Difference {
 }
 
 /// Files of one size of which only their content tells whether they differ.
-pub(super) fn unsure(sender: &Tree, receiver: &Tree, wanted: &Wanted) -> Vec<String> {
+pub(super) fn unsure(sender: &Tree, receiver: &Tree, wanted: &SyncOptions) -> Vec<String> {
     let same_size = |path: &String, item: &Item| {
-        let there = receiver.get(path).filter(|there| there.what == What::File && there.size == item.size);
+        let there = receiver.get(path).filter(|there| there.what == TreeEntryKind::File && there.size == item.size);
         there.is_some_and(|there| wanted.checksum || !wanted.times || there.mtime != item.mtime)
     };
-    let files = sender.iter().filter(|(_, item)| item.what == What::File);
+    let files = sender.iter().filter(|(_, item)| item.what == TreeEntryKind::File);
     files.filter(|(path, item)| same_size(path, item)).map(|(path, _)| path.clone()).collect()
 }
 
 /// Compares. `same`: of the unsure files those with the same content. `mark`: `<` or `>`, as rsync shows the direction.
-pub(super) fn compare(
+pub(super) fn compare_trees(
     sender: &Tree,
-    receiver: &Listed,
-    wanted: &Wanted,
+    receiver: &FilteredTree,
+    wanted: &SyncOptions,
     side: &Receiver,
     same: &dyn Fn(&str) -> bool,
     mark: char,
-) -> Result<Difference, Error> {
-    let mut all = Comparison { wanted, side, mark, receiver, sender, found: Difference::default() };
+) -> Result<SyncPlan, Error> {
+    let mut all = Comparison { wanted, side, mark, receiver, sender, found: SyncPlan::default() };
     for (path, item) in sender {
         all.item(path, item, same)?;
     }
@@ -96,24 +96,24 @@ pub(super) fn compare(
 }
 
 struct Comparison<'a> {
-    wanted: &'a Wanted,
+    wanted: &'a SyncOptions,
     side: &'a Receiver,
     mark: char,
-    receiver: &'a Listed,
+    receiver: &'a FilteredTree,
     sender: &'a Tree,
-    found: Difference,
+    found: SyncPlan,
 }
 
 impl Comparison<'_> {
     fn item(&mut self, path: &str, item: &Item, same: &dyn Fn(&str) -> bool) -> Result<(), Error> {
         match item.what {
-            What::Other => {
+            TreeEntryKind::Other => {
                 return Err(Error::Failed {
                     message: format!("cannot synchronize {path:?}: it is a device, a socket or a pipe"),
                     hint: Some("exclude it: rsync_opts: [--exclude=…]".to_owned()),
                 });
             }
-            What::Link(_) if !self.wanted.links => return Ok(()),
+            TreeEntryKind::Link(_) if !self.wanted.links => return Ok(()),
             _ => {}
         }
         let Some(there) = self.receiver.tree.get(path) else {
@@ -127,8 +127,8 @@ impl Comparison<'_> {
             return self.replace(path, item, there);
         }
         let differs = match (&item.what, &there.what) {
-            (What::File, _) => item.size != there.size || (self.is_unsure(item, there) && !same(path)),
-            (What::Link(target), What::Link(found)) => target != found,
+            (TreeEntryKind::File, _) => item.size != there.size || (self.is_unsure(item, there) && !same(path)),
+            (TreeEntryKind::Link(target), TreeEntryKind::Link(found)) => target != found,
             _ => false,
         };
         if differs {
@@ -145,7 +145,7 @@ impl Comparison<'_> {
 
     /// Something of another kind is there.
     fn replace(&mut self, path: &str, item: &Item, there: &Item) -> Result<(), Error> {
-        if there.what == What::Directory {
+        if there.what == TreeEntryKind::Directory {
             let below = format!("{path}/");
             let full = self.receiver.tree.keys().any(|other| other.starts_with(&below));
             let excluded = self.receiver.excluded.iter().any(|other| other.starts_with(&below));
@@ -156,7 +156,7 @@ impl Comparison<'_> {
                 });
             }
         }
-        if there.what == What::Directory || item.what == What::Directory {
+        if there.what == TreeEntryKind::Directory || item.what == TreeEntryKind::Directory {
             self.found.first_removed.push(path.to_owned());
         }
         self.create(path, item, None);
@@ -164,13 +164,13 @@ impl Comparison<'_> {
     }
 
     fn create(&mut self, path: &str, item: &Item, there: Option<&Item>) {
-        let action = if item.what == What::Directory { Action::MakeDirectory } else { Action::Send };
+        let action = if item.what == TreeEntryKind::Directory { Action::MakeDirectory } else { Action::Send };
         let line = match there {
             Some(there) => self.changes(item, there, true),
             None => "+++++++++".to_owned(),
         };
         let verb = match item.what {
-            What::File => self.mark,
+            TreeEntryKind::File => self.mark,
             _ => 'c',
         };
         self.say(verb, path, item, &line);
@@ -186,8 +186,8 @@ impl Comparison<'_> {
         self.found.steps.push(self.step(path, item, Some(there), Action::SetAttributes));
     }
 
-    fn step(&self, path: &str, item: &Item, there: Option<&Item>, action: Action) -> Step {
-        Step {
+    fn step(&self, path: &str, item: &Item, there: Option<&Item>, action: Action) -> SyncStep {
+        SyncStep {
             path: path.to_owned(),
             action,
             what: item.what.clone(),
@@ -219,8 +219,8 @@ impl Comparison<'_> {
 
     /// What differs, in rsync's letters.
     fn changes(&self, item: &Item, there: &Item, content: bool) -> String {
-        let is_link = matches!(item.what, What::Link(_));
-        let is_file = item.what == What::File;
+        let is_link = matches!(item.what, TreeEntryKind::Link(_));
+        let is_file = item.what == TreeEntryKind::File;
         let owner = self.owner(item, Some(there)).unwrap_or((there.uid, there.gid));
         // A link's own time and permissions are nobody's business.
         let late = !is_link && item.mtime != there.mtime;
@@ -241,8 +241,8 @@ impl Comparison<'_> {
 
     fn say(&mut self, verb: char, path: &str, item: &Item, changes: &str) {
         let (kind, end) = match &item.what {
-            What::Directory => ('d', "/".to_owned()),
-            What::Link(target) => ('L', format!(" -> {target}")),
+            TreeEntryKind::Directory => ('d', "/".to_owned()),
+            TreeEntryKind::Link(target) => ('L', format!(" -> {target}")),
             _ => ('f', String::new()),
         };
         let shown = if path.is_empty() { "." } else { path };
@@ -261,13 +261,15 @@ impl Comparison<'_> {
         }
         let replaced: Vec<String> = self.found.first_removed.iter().map(|path| format!("{path}/")).collect();
         for (path, item) in self.receiver.tree.iter().rev() {
-            let there =
-                self.sender.get(path).is_some_and(|item| self.wanted.links || !matches!(item.what, What::Link(_)));
+            let there = self
+                .sender
+                .get(path)
+                .is_some_and(|item| self.wanted.links || !matches!(item.what, TreeEntryKind::Link(_)));
             let gone = replaced.iter().any(|directory| path.starts_with(directory));
             if path.is_empty() || there || gone || kept.contains(path.as_str()) {
                 continue;
             }
-            let end = if item.what == What::Directory { "/" } else { "" };
+            let end = if item.what == TreeEntryKind::Directory { "/" } else { "" };
             self.found.lines.push(format!("*deleting   {path}{end}"));
             self.found.last_removed.push(path.clone());
         }
@@ -281,10 +283,11 @@ impl Comparison<'_> {
         let made = self.found.steps.iter().filter(|step| step.action != Action::SetAttributes).map(|step| &step.path);
         let changed = made.chain(&self.found.first_removed).chain(&self.found.last_removed);
         let parents = changed.filter(|path| !path.is_empty()).map(|path| path.rsplit_once('/').map_or("", |it| it.0));
-        let own = self.found.steps.iter().filter(|step| step.what == What::Directory).map(|step| step.path.as_str());
+        let own =
+            self.found.steps.iter().filter(|step| step.what == TreeEntryKind::Directory).map(|step| step.path.as_str());
         let all: BTreeSet<&str> = parents.chain(own).collect();
         let times = all.into_iter().filter_map(|path| {
-            let item = self.sender.get(path).filter(|item| item.what == What::Directory)?;
+            let item = self.sender.get(path).filter(|item| item.what == TreeEntryKind::Directory)?;
             Some((path.to_owned(), item.mtime))
         });
         // Those further down first: nothing is done in a directory after its time was set.
@@ -294,7 +297,7 @@ impl Comparison<'_> {
     }
 }
 
-impl Difference {
+impl SyncPlan {
     pub(crate) fn is_nothing(&self) -> bool {
         self.steps.is_empty() && self.last_removed.is_empty() && self.first_removed.is_empty()
     }
@@ -304,17 +307,17 @@ impl Difference {
 mod tests {
     use super::*;
 
-    fn item(what: What, size: u64, mtime: i64) -> Item {
+    fn item(what: TreeEntryKind, size: u64, mtime: i64) -> Item {
         let (user, group) = (String::new(), String::new());
         Item { what, mode: 0o644, size, mtime, uid: 1, gid: 1, user, group }
     }
 
-    fn tree(items: &[(&str, What, u64, i64)]) -> Tree {
+    fn tree(items: &[(&str, TreeEntryKind, u64, i64)]) -> Tree {
         items.iter().map(|(path, what, size, mtime)| ((*path).to_owned(), item(what.clone(), *size, *mtime))).collect()
     }
 
-    fn wanted() -> Wanted {
-        Wanted {
+    fn wanted() -> SyncOptions {
+        SyncOptions {
             links: true,
             perms: true,
             times: true,
@@ -330,14 +333,14 @@ mod tests {
         Receiver { umask: 0o022, is_root: true, users: HashMap::new(), groups: HashMap::new() }
     }
 
-    fn lines(sender: &Tree, tree: Tree, excluded: &[&str], wanted: &Wanted) -> Vec<String> {
-        let receiver_side = Listed { tree, excluded: excluded.iter().map(|path| (*path).to_owned()).collect() };
-        compare(sender, &receiver_side, wanted, &receiver(), &|path| path == "same", '<').unwrap().lines
+    fn lines(sender: &Tree, tree: Tree, excluded: &[&str], wanted: &SyncOptions) -> Vec<String> {
+        let receiver_side = FilteredTree { tree, excluded: excluded.iter().map(|path| (*path).to_owned()).collect() };
+        compare_trees(sender, &receiver_side, wanted, &receiver(), &|path| path == "same", '<').unwrap().lines
     }
 
     #[test]
     fn what_differs_is_told_in_rsync_s_letters() {
-        use What::{Directory, File, Link};
+        use TreeEntryKind::{Directory, File, Link};
         let sender = tree(&[
             ("", Directory, 0, 1),
             ("a", File, 3, 1),
@@ -366,31 +369,36 @@ mod tests {
         assert_eq!(lines(&sender, there.clone(), &[], &wanted()), expected);
         let kept = lines(&sender, there.clone(), &["old/mine"], &wanted());
         assert_eq!(kept.last().unwrap(), "*deleting   old/keep");
-        let existing = Wanted { existing_only: true, delete: false, ..wanted() };
+        let existing = SyncOptions { existing_only: true, delete: false, ..wanted() };
         assert!(!lines(&sender, there, &[], &existing).iter().any(|line| line.contains('+')));
     }
 
     #[test]
     fn a_full_directory_is_not_replaced_unless_asked() {
-        let sender = tree(&[("", What::Directory, 0, 1), ("a", What::File, 0, 1)]);
-        let there = tree(&[("", What::Directory, 0, 1), ("a", What::Directory, 0, 1), ("a/b", What::File, 0, 1)]);
-        let listed = Listed { tree: there.clone(), excluded: Vec::new() };
-        let strict = Wanted { delete: false, ..wanted() };
-        assert!(compare(&sender, &listed, &strict, &receiver(), &|_| true, '<').is_err());
-        let found = compare(&sender, &listed, &wanted(), &receiver(), &|_| true, '<').unwrap();
+        let sender = tree(&[("", TreeEntryKind::Directory, 0, 1), ("a", TreeEntryKind::File, 0, 1)]);
+        let there = tree(&[
+            ("", TreeEntryKind::Directory, 0, 1),
+            ("a", TreeEntryKind::Directory, 0, 1),
+            ("a/b", TreeEntryKind::File, 0, 1),
+        ]);
+        let listed = FilteredTree { tree: there.clone(), excluded: Vec::new() };
+        let strict = SyncOptions { delete: false, ..wanted() };
+        assert!(compare_trees(&sender, &listed, &strict, &receiver(), &|_| true, '<').is_err());
+        let found = compare_trees(&sender, &listed, &wanted(), &receiver(), &|_| true, '<').unwrap();
         assert_eq!((found.first_removed, found.last_removed.len()), (vec!["a".to_owned()], 0));
     }
 
     #[test]
     fn without_perms_and_owner_what_is_there_stays() {
-        let (mut sender, mut there) = (tree(&[("a", What::File, 1, 1)]), tree(&[("a", What::File, 1, 1)]));
+        let (mut sender, mut there) =
+            (tree(&[("a", TreeEntryKind::File, 1, 1)]), tree(&[("a", TreeEntryKind::File, 1, 1)]));
         sender.get_mut("a").unwrap().mode = 0o777;
         there.get_mut("a").unwrap().uid = 7;
-        let strict = Wanted { perms: false, owner: false, delete: false, ..wanted() };
+        let strict = SyncOptions { perms: false, owner: false, delete: false, ..wanted() };
         assert!(lines(&sender, there.clone(), &[], &strict).is_empty());
-        assert_eq!(lines(&sender, there, &[], &Wanted { delete: false, ..wanted() }), [".f...po.... a"]);
-        let listed = Listed::default();
-        let found = compare(&sender, &listed, &strict, &receiver(), &|_| true, '<').unwrap();
+        assert_eq!(lines(&sender, there, &[], &SyncOptions { delete: false, ..wanted() }), [".f...po.... a"]);
+        let listed = FilteredTree::default();
+        let found = compare_trees(&sender, &listed, &strict, &receiver(), &|_| true, '<').unwrap();
         assert_eq!((found.steps[0].mode, found.steps[0].owner), (0o755, Some((0, 1))));
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Filter(Vec<Rule>);
 
 impl Filter {
     /// Reads `rsync_opts`; an option of another name is refused.
-    pub(super) fn parse(options: &[String]) -> Result<Filter, Error> {
+    pub(super) fn parse_filter(options: &[String]) -> Result<Filter, Error> {
         let mut rules = Vec::new();
         let mut options = options.iter();
         while let Some(option) = options.next() {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn filter(options: &[&str]) -> Filter {
-        Filter::parse(&options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>()).unwrap()
+        Filter::parse_filter(&options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn other_options_are_refused_by_name() {
-        let error = Filter::parse(&["--bwlimit=5".to_owned()]).unwrap_err();
+        let error = Filter::parse_filter(&["--bwlimit=5".to_owned()]).unwrap_err();
         assert!(error.to_string().contains("\"--bwlimit\""), "{error}");
-        assert!(Filter::parse(&["--exclude".to_owned()]).is_err());
+        assert!(Filter::parse_filter(&["--exclude".to_owned()]).is_err());
     }
 }

@@ -8,8 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::compare::{Action, Difference, Step};
-use super::tree::What;
+use super::compare::{Action, SyncPlan, SyncStep};
+use super::tree::TreeEntryKind;
 use crate::modules::{Error, host_path};
 use crate::remote::{Command, Remote};
 
@@ -28,11 +28,11 @@ pub(crate) struct Pull {
     pub follow: bool,
     /// Exists.
     pub root: PathBuf,
-    pub difference: Difference,
+    pub difference: SyncPlan,
 }
 
 impl Pull {
-    pub(crate) async fn apply(self, remote: &Remote) -> Result<(), Error> {
+    pub(crate) async fn apply_pull(self, remote: &Remote) -> Result<(), Error> {
         for path in &self.difference.first_removed {
             remove(&self.root.join(path))?;
         }
@@ -43,8 +43,8 @@ impl Pull {
         }
         let stage = tempfile::Builder::new().prefix(".windlass.").tempdir_in(&self.root);
         let stage = stage.map_err(failed("write to", &self.root))?;
-        let files: Vec<&Step> = self.sent().filter(|step| step.what == What::File).collect();
-        let (small, large): (Vec<&Step>, Vec<&Step>) = files.into_iter().partition(|step| step.size <= LARGE);
+        let files: Vec<&SyncStep> = self.sent().filter(|step| step.what == TreeEntryKind::File).collect();
+        let (small, large): (Vec<&SyncStep>, Vec<&SyncStep>) = files.into_iter().partition(|step| step.size <= LARGE);
         let mut batch = Vec::new();
         let mut bytes = 0;
         for step in small {
@@ -58,11 +58,11 @@ impl Pull {
         self.fetch(remote, stage.path(), &batch).await?;
         for step in large {
             let new = stage.path().join("large");
-            remote.download(&host_path::join(&self.from, self.source(step)), &new).await?;
+            remote.download(&host_path::join_path(&self.from, self.source(step)), &new).await?;
             self.place(&new, step)?;
         }
         for step in self.sent() {
-            if let What::Link(target) = &step.what {
+            if let TreeEntryKind::Link(target) = &step.what {
                 let new = stage.path().join("link");
                 symlink(target, &new).map_err(failed("make", &new))?;
                 self.place(&new, step)?;
@@ -73,16 +73,16 @@ impl Pull {
         flush(&self.root).map_err(failed("write to the disk", &self.root))
     }
 
-    fn sent(&self) -> impl Iterator<Item = &Step> {
+    fn sent(&self) -> impl Iterator<Item = &SyncStep> {
         self.difference.steps.iter().filter(|step| step.action == Action::Send)
     }
 
     /// The path of a step on the host.
-    fn source<'a>(&'a self, step: &'a Step) -> &'a str {
+    fn source<'a>(&'a self, step: &'a SyncStep) -> &'a str {
         self.single.as_deref().unwrap_or(&step.path)
     }
 
-    async fn fetch(&self, remote: &Remote, stage: &Path, batch: &[&Step]) -> Result<(), Error> {
+    async fn fetch(&self, remote: &Remote, stage: &Path, batch: &[&SyncStep]) -> Result<(), Error> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Pull {
         for step in batch {
             let source = self.source(step);
             let new = came.remove(source).ok_or_else(|| {
-                let path = host_path::join(&self.from, source);
+                let path = host_path::join_path(&self.from, source);
                 Error::failed(format!("the host did not send {path}: it may have been removed meanwhile"))
             })?;
             self.place(&new, step)?;
@@ -111,7 +111,7 @@ impl Pull {
     }
 
     /// Puts what came into its place, with its attributes.
-    fn place(&self, new: &Path, step: &Step) -> Result<(), Error> {
+    fn place(&self, new: &Path, step: &SyncStep) -> Result<(), Error> {
         let path = self.root.join(&step.path);
         set_attributes(new, step)?;
         fs::rename(new, &path).map_err(failed("write", &path))
@@ -176,8 +176,8 @@ fn unpack(bytes: &[u8], stage: &Path) -> std::io::Result<HashMap<String, PathBuf
 }
 
 /// Owner before permissions: a change of it takes bits away.
-fn set_attributes(path: &Path, step: &Step) -> Result<(), Error> {
-    let is_link = matches!(step.what, What::Link(_));
+fn set_attributes(path: &Path, step: &SyncStep) -> Result<(), Error> {
+    let is_link = matches!(step.what, TreeEntryKind::Link(_));
     if let Some((user, group)) = step.owner {
         let done = if is_link { lchown(path, Some(user), Some(group)) } else { chown(path, Some(user), Some(group)) };
         done.map_err(failed("set the owner of", path))?;
@@ -187,7 +187,7 @@ fn set_attributes(path: &Path, step: &Step) -> Result<(), Error> {
     }
     fs::set_permissions(path, fs::Permissions::from_mode(step.mode)).map_err(failed("set the mode of", path))?;
     match step.mtime {
-        Some(time) if step.what == What::File => set_time(path, time),
+        Some(time) if step.what == TreeEntryKind::File => set_time(path, time),
         _ => Ok(()),
     }
 }

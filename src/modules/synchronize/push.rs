@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::compare::{Action, Difference, Step};
-use super::tree::What;
+use super::compare::{Action, SyncPlan, SyncStep};
+use super::tree::TreeEntryKind;
 use crate::modules::execution::quote;
 use crate::modules::{Controller, Error, Progress, file_digest};
-use crate::remote::{Attributes, Command, Expected, Remote};
+use crate::remote::{Attributes, Command, ExpectedDigest, Remote};
 
 /// A file of more bytes is sent by itself.
 const LARGE: u64 = 2 << 20;
@@ -39,21 +39,21 @@ pub(crate) struct Push {
     pub is_single: bool,
     /// The directory of the host that the paths are below.
     pub root: String,
-    pub difference: Difference,
+    pub difference: SyncPlan,
 }
 
 impl Push {
-    pub(crate) async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
+    pub(crate) async fn apply_push(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
         let sent = || self.difference.steps.iter().filter(|step| step.action == Action::Send);
-        let total: u64 = sent().filter(|step| step.what == What::File).map(|step| step.size).sum();
+        let total: u64 = sent().filter(|step| step.what == TreeEntryKind::File).map(|step| step.size).sum();
         let host = here.scope.get("inventory_hostname").map(ToString::to_string).unwrap_or_default();
         let what = format!("{} → {host}", self.from.file_name().unwrap_or_default().to_string_lossy());
         let mut done = 0;
         let tell = |done| (here.progress)(Progress { what: what.clone(), done, total });
         let mut request = Request::new();
         request.prepare(&self.difference);
-        let (small, large): (Vec<&Step>, Vec<&Step>) =
-            sent().partition(|step| step.what != What::File || step.size <= LARGE);
+        let (small, large): (Vec<&SyncStep>, Vec<&SyncStep>) =
+            sent().partition(|step| step.what != TreeEntryKind::File || step.size <= LARGE);
         for step in small {
             request.add(step, &self.local(&step.path)).await?;
             if request.bytes >= BATCH {
@@ -73,11 +73,11 @@ impl Push {
                 group: group.map(|id| id.to_string()),
                 mode: Some(step.mode),
             };
-            let path = crate::modules::host_path::join(&self.root, &step.path);
+            let path = crate::modules::host_path::join_path(&self.root, &step.path);
             let progress = |sent, _| tell(done + sent);
             let local = self.local(&step.path);
             let digests = file_digest::of_file(&local).await?;
-            remote.upload(&local, Expected::Sha1(&digests.sha1), &path, &attributes, &progress).await?;
+            remote.upload(&local, ExpectedDigest::Sha1(&digests.sha1), &path, &attributes, &progress).await?;
             done += step.size;
         }
         request.finish(&self.difference, &large);
@@ -134,14 +134,14 @@ impl Request {
     }
 
     /// What must be done before anything is put in place.
-    fn prepare(&mut self, difference: &Difference) {
+    fn prepare(&mut self, difference: &SyncPlan) {
         self.each("rm -rf", &difference.first_removed, "");
         let new = difference.steps.iter().filter(|step| step.action == Action::MakeDirectory);
         let new: Vec<&String> = new.map(|step| &step.path).filter(|path| !path.is_empty()).collect();
         self.each("mkdir", new, "");
     }
 
-    async fn add(&mut self, step: &Step, local: &Path) -> Result<(), Error> {
+    async fn add(&mut self, step: &SyncStep, local: &Path) -> Result<(), Error> {
         let name = format!("t/{}", step.path);
         let mut header = tar::Header::new_gnu();
         header.set_mode(step.mode);
@@ -149,7 +149,7 @@ impl Request {
         self.times_matter &= step.mtime.is_some();
         let odd = |error: std::io::Error| Error::failed(format!("cannot send {}: {error}", local.display()));
         match &step.what {
-            What::Link(target) => {
+            TreeEntryKind::Link(target) => {
                 header.set_entry_type(tar::EntryType::Symlink);
                 header.set_size(0);
                 self.archive.append_link(&mut header, &name, target).map_err(odd)?;
@@ -165,7 +165,7 @@ impl Request {
         let staged = format!("{}/{name}", self.stage);
         if let Some(owner) = step.owner {
             self.owned.entry(owner).or_default().push(staged.clone());
-            if step.mode & 0o6000 != 0 && step.what == What::File {
+            if step.mode & 0o6000 != 0 && step.what == TreeEntryKind::File {
                 self.special.entry(step.mode).or_default().push(staged.clone());
             }
         }
@@ -174,11 +174,11 @@ impl Request {
     }
 
     /// What is done when all is in place: removals, then attributes, directories' times last.
-    fn finish(&mut self, difference: &Difference, large: &[&Step]) {
+    fn finish(&mut self, difference: &SyncPlan, large: &[&SyncStep]) {
         self.put_in_place();
         self.each("rm -rf", &difference.last_removed, "");
         let set = difference.steps.iter().filter(|step| step.action != Action::Send);
-        let set: Vec<&Step> = set.collect();
+        let set: Vec<&SyncStep> = set.collect();
         let mut owners: BTreeMap<(u32, u32), Vec<&String>> = BTreeMap::new();
         let mut modes: BTreeMap<u32, Vec<&String>> = BTreeMap::new();
         let mut times: BTreeMap<i64, Vec<&String>> = BTreeMap::new();
@@ -186,11 +186,11 @@ impl Request {
             if let Some(owner) = step.owner {
                 owners.entry(owner).or_default().push(&step.path);
             }
-            if !matches!(step.what, What::Link(_)) {
+            if !matches!(step.what, TreeEntryKind::Link(_)) {
                 modes.entry(step.mode).or_default().push(&step.path);
             }
         }
-        let files = set.iter().filter(|step| step.what == What::File).chain(large);
+        let files = set.iter().filter(|step| step.what == TreeEntryKind::File).chain(large);
         for (time, step) in files.filter_map(|step| Some((step.mtime?, step))) {
             times.entry(time).or_default().push(&step.path);
         }

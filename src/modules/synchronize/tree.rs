@@ -12,7 +12,7 @@ use crate::value::float;
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum TreeEntryKind {
     File,
     Directory,
     /// Where it leads.
@@ -24,7 +24,7 @@ pub(crate) enum What {
 /// A path's state, as far as it is kept the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
-    pub what: What,
+    pub what: TreeEntryKind,
     /// The lower 12 bits.
     pub mode: u32,
     pub size: u64,
@@ -42,20 +42,20 @@ pub(super) type Tree = BTreeMap<String, Item>;
 
 /// A side, and what a filter left out of it.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct FilteredTree {
     pub tree: Tree,
     /// Paths that must not be removed; what is in them neither.
     pub excluded: Vec<String>,
 }
 
 /// Names of users and groups by number, and the other way round, as the files of the controller have them.
-pub(super) struct Names {
+pub(super) struct AccountNames {
     users: HashMap<u32, String>,
     groups: HashMap<u32, String>,
 }
 
-impl Names {
-    pub(super) fn read() -> Names {
+impl AccountNames {
+    pub(super) fn read_account_names() -> AccountNames {
         let by_number = |file: &str| {
             let text = std::fs::read_to_string(file).unwrap_or_default();
             let entry = |line: &str| {
@@ -65,16 +65,16 @@ impl Names {
             };
             text.lines().filter_map(entry).collect()
         };
-        Names { users: by_number("/etc/passwd"), groups: by_number("/etc/group") }
+        AccountNames { users: by_number("/etc/passwd"), groups: by_number("/etc/group") }
     }
 
     /// The number of a user's name, or of a group's.
-    pub(super) fn number(&self, name: &str, is_group: bool) -> Option<u32> {
+    pub(super) fn account_id(&self, name: &str, is_group: bool) -> Option<u32> {
         let names = if is_group { &self.groups } else { &self.users };
         names.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
     }
 
-    fn item(&self, what: What, meta: &std::fs::Metadata) -> Item {
+    fn item(&self, what: TreeEntryKind, meta: &std::fs::Metadata) -> Item {
         let name = |names: &HashMap<u32, String>, number| names.get(&number).cloned().unwrap_or_default();
         Item {
             what,
@@ -90,7 +90,7 @@ impl Names {
 }
 
 /// How a side is read.
-pub(super) struct Reading<'a> {
+pub(super) struct TreeReadOptions<'a> {
     pub filter: &'a Filter,
     /// What comes before each path when the filter looks at it: the name of a directory that is itself sent.
     pub prefix: &'a str,
@@ -98,14 +98,15 @@ pub(super) struct Reading<'a> {
     pub follow: bool,
 }
 
-impl Reading<'_> {
-    fn excludes(&self, path: &str, what: &What) -> bool {
-        !path.is_empty() && self.filter.excludes(&host_path::join(self.prefix, path), *what == What::Directory)
+impl TreeReadOptions<'_> {
+    fn excludes(&self, path: &str, what: &TreeEntryKind) -> bool {
+        !path.is_empty()
+            && self.filter.excludes(&host_path::join_path(self.prefix, path), *what == TreeEntryKind::Directory)
     }
 }
 
 /// Looks at one path of the controller. None: nothing is there.
-pub(super) fn controller_item(path: &Path, names: &Names, follow: bool) -> Result<Option<Item>, Error> {
+pub(super) fn controller_item(path: &Path, names: &AccountNames, follow: bool) -> Result<Option<Item>, Error> {
     let complain =
         |error: &std::io::Error| Error::failed(format!("cannot read {} on the controller: {error}", path.display()));
     let meta = match if follow { std::fs::metadata(path) } else { std::fs::symlink_metadata(path) } {
@@ -121,20 +122,24 @@ pub(super) fn controller_item(path: &Path, names: &Names, follow: bool) -> Resul
     let kind = meta.file_type();
     let what = if kind.is_symlink() {
         let target = std::fs::read_link(path).map_err(|error| complain(&error))?;
-        What::Link(target.to_string_lossy().into_owned())
+        TreeEntryKind::Link(target.to_string_lossy().into_owned())
     } else if kind.is_dir() {
-        What::Directory
+        TreeEntryKind::Directory
     } else if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
-        What::Other
+        TreeEntryKind::Other
     } else {
-        What::File
+        TreeEntryKind::File
     };
     Ok(Some(names.item(what, &meta)))
 }
 
 /// All of a directory of the controller.
-pub(super) fn of_controller(top: &Path, names: &Names, reading: &Reading<'_>) -> Result<Listed, Error> {
-    let mut listed = Listed::default();
+pub(super) fn of_controller(
+    top: &Path,
+    names: &AccountNames,
+    reading: &TreeReadOptions<'_>,
+) -> Result<FilteredTree, Error> {
+    let mut listed = FilteredTree::default();
     if let Some(item) = controller_item(top, names, true)? {
         listed.tree.insert(String::new(), item);
     }
@@ -146,13 +151,13 @@ pub(super) fn of_controller(top: &Path, names: &Names, reading: &Reading<'_>) ->
             let entry = entry.map_err(complain)?;
             let name = entry.file_name().into_string();
             let name = name.map_err(|_| Error::failed(format!("{} is not UTF-8", entry.path().display())))?;
-            let relative = host_path::join(&directory, &name);
+            let relative = host_path::join_path(&directory, &name);
             let Some(item) = controller_item(&entry.path(), names, reading.follow)? else { continue };
             if reading.excludes(&relative, &item.what) {
                 listed.excluded.push(relative);
                 continue;
             }
-            if item.what == What::Directory {
+            if item.what == TreeEntryKind::Directory {
                 // Links that are followed may lead back to where they are.
                 if relative.split('/').count() > MOST_DEPTH {
                     return Err(Error::failed(format!("{} is nested too deeply", entry.path().display())));
@@ -180,16 +185,21 @@ pub(super) async fn host_item(probe: &Probe, path: &str, follow: bool) -> Result
 }
 
 /// All of a directory of the host. `whole`: what cannot be read is an error.
-pub(super) async fn of_host(probe: &Probe, top: &str, reading: &Reading<'_>, whole: bool) -> Result<Listed, Error> {
+pub(super) async fn host_tree_entries(
+    probe: &Probe,
+    top: &str,
+    reading: &TreeReadOptions<'_>,
+    whole: bool,
+) -> Result<FilteredTree, Error> {
     let links = if reading.follow { Links::Follow } else { Links::Keep };
-    let found = host_tree::Tree::read(probe, top, links).await?;
+    let found = host_tree::Tree::read_host_tree(probe, top, links).await?;
     if whole && !found.is_whole() {
         return Err(Error::failed(format!("cannot read {top} on the host completely")));
     }
     let found = found.sorted();
     let has_links = found.iter().any(|(_, stat)| stat.kind == FileKind::Link);
     let mut targets = if has_links { link_targets(probe, top).await? } else { HashMap::new() };
-    let mut listed = Listed::default();
+    let mut listed = FilteredTree::default();
     if let Some(item) = host_item(probe, top, true).await? {
         listed.tree.insert(String::new(), item);
     }
@@ -197,7 +207,7 @@ pub(super) async fn of_host(probe: &Probe, top: &str, reading: &Reading<'_>, who
         check_name(&path, top)?;
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         // What is in a directory that was left out is left out with it.
-        let lost = listed.tree.get(parent).is_none_or(|item| item.what != What::Directory);
+        let lost = listed.tree.get(parent).is_none_or(|item| item.what != TreeEntryKind::Directory);
         if lost {
             continue;
         }
@@ -225,10 +235,10 @@ fn check_name(path: &str, top: &str) -> Result<(), Error> {
 
 fn item(stat: Stat, target: Option<String>) -> Item {
     let what = match stat.kind {
-        FileKind::File => What::File,
-        FileKind::Directory => What::Directory,
-        FileKind::Link => What::Link(target.unwrap_or_default()),
-        _ => What::Other,
+        FileKind::File => TreeEntryKind::File,
+        FileKind::Directory => TreeEntryKind::Directory,
+        FileKind::Link => TreeEntryKind::Link(target.unwrap_or_default()),
+        _ => TreeEntryKind::Other,
     };
     Item {
         what,
@@ -277,7 +287,7 @@ pub(super) async fn host_digests(probe: &Probe, top: &str, paths: &[String]) -> 
         let odd = path.contains(['\n', '\\']);
         if odd || !digests.contains_key(path) {
             digests.remove(path);
-            let digest = probe.digest(&host_path::join(top, path), crate::remote::Digest::Sha1).await?;
+            let digest = probe.digest(&host_path::join_path(top, path), crate::remote::Digest::Sha1).await?;
             digests.extend(digest.map(|digest| (path.clone(), digest)));
         }
     }

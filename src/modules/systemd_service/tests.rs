@@ -28,10 +28,10 @@ fn properties_over_several_lines_are_read() {
 fn only_what_differs_is_done() {
     let unit = |state, enabled, masked| SystemdService { state, enabled, masked, ..SystemdService::default() };
     let (running, stopped) = (status("loaded", "active", "enabled"), status("loaded", "failed", "disabled"));
-    let started = unit(Some(State::Started), Some(true), None);
+    let started = unit(Some(UnitState::Started), Some(true), None);
     assert!(verbs(&started, &running).is_empty());
     assert_eq!(verbs(&started, &stopped), ["enable", "start"]);
-    let away = unit(Some(State::Stopped), Some(false), Some(true));
+    let away = unit(Some(UnitState::Stopped), Some(false), Some(true));
     assert_eq!(verbs(&away, &running), ["mask", "disable", "stop"]);
     let masked = status("masked", "inactive", "masked");
     assert!(verbs(&away, &masked).is_empty());
@@ -40,7 +40,7 @@ fn only_what_differs_is_done() {
 
 #[test]
 fn restarting_or_reloading_what_does_not_run_starts_it() {
-    for (state, verb) in [(State::Restarted, "restart"), (State::Reloaded, "reload")] {
+    for (state, verb) in [(UnitState::Restarted, "restart"), (UnitState::Reloaded, "reload")] {
         let unit = SystemdService { state: Some(state), ..SystemdService::default() };
         assert_eq!(verbs(&unit, &status("loaded", "active", "static")), [verb]);
         assert_eq!(verbs(&unit, &status("loaded", "inactive", "static")), ["start"]);
@@ -60,7 +60,7 @@ fn service(written: serde_json::Value) -> SystemdService {
     let vars = written.as_object().unwrap().iter();
     let vars = vars.map(|(name, value)| (name.as_str().into(), Value::from(minijinja::value::Serde(value.clone()))));
     let coerced = arguments::coerce(&Service::DOC, &vars.collect()).unwrap();
-    arguments::parse::<Service>(coerced).unwrap().unit()
+    arguments::parse_arguments::<Service>(coerced).unwrap().unit()
 }
 
 #[test]
@@ -75,6 +75,8 @@ fn service_hands_on_what_systemd_takes() {
 #[test]
 fn a_users_systemd_is_found_without_a_login() {
     let unit = SystemdService { scope: Scope::User, ..SystemdService::default() };
-    let crate::remote::What::Shell { line, .. } = unit.systemctl(&["start", "--", "a b"]).what else { panic!() };
+    let crate::remote::RemoteErrorKind::Shell { line, .. } = unit.systemctl(&["start", "--", "a b"]).what else {
+        panic!()
+    };
     assert!(line.contains("/run/user/$(id -u)") && line.ends_with("exec 'systemctl' '--user' 'start' '--' 'a b'"));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use super::super::file_attributes::{Wanted, is_empty};
+use super::super::file_attributes::{DesiredAttributes, is_empty};
 use super::super::host_tree::Tree;
 use super::super::{Error, file_write, host_path};
 use crate::remote::{Attributes, Command, Probe, Remote, Stat};
@@ -67,7 +67,7 @@ impl Format {
     }
 
     /// Of a file of the host.
-    pub(crate) async fn of_host(probe: &Probe, path: &str) -> Result<Format, Error> {
+    pub(crate) async fn detect_format(probe: &Probe, path: &str) -> Result<Format, Error> {
         let output = probe.query(&Command::program(["head", "-c", "8", "--", path])).await?;
         match output.code {
             0 => Ok(Format::of(&output.stdout)),
@@ -123,7 +123,7 @@ pub(super) async fn lacking(
     probe: &Probe,
     dest: &str,
     names: &[String],
-    wanted: &Wanted,
+    wanted: &DesiredAttributes,
 ) -> Result<Vec<(String, Stat, Attributes)>, Error> {
     if wanted.is_nothing() {
         return Ok(Vec::new());
@@ -136,7 +136,7 @@ pub(super) async fn lacking(
     let found = Tree::of_paths(probe, dest, &paths).await?.sorted();
     let lacking = found.into_iter().map(|(name, stat)| {
         let attributes = wanted.lacking(&stat);
-        (host_path::join(dest, &name), stat, attributes)
+        (host_path::join_path(dest, &name), stat, attributes)
     });
     Ok(lacking.filter(|(_, _, attributes)| !is_empty(attributes)).collect())
 }
@@ -167,7 +167,7 @@ pub(super) async fn remove_files(
 ) -> Result<(), Error> {
     for some in names.chunks(500) {
         let mut argv: Vec<String> = ["sh", "-c", REMOVE_NEWER, "sh", begun].map(str::to_owned).to_vec();
-        argv.extend(some.iter().map(|name| host_path::join(&archive.dest, name)));
+        argv.extend(some.iter().map(|name| host_path::join_path(&archive.dest, name)));
         let output = remote.run(&Command::program(argv)).await?;
         if output.code != 0 {
             let what = format!("remove what was only partly unpacked in {}", archive.dest);

@@ -42,7 +42,11 @@ exit 1
 "#;
 
 /// Unpacks; whether something changed, and the names in the archive.
-pub(super) async fn unpack(remote: &Remote, archive: &Archive, tool: Tool) -> Result<(bool, Vec<String>), Error> {
+pub(super) async fn unpack_with_tool(
+    remote: &Remote,
+    archive: &Archive,
+    tool: Tool,
+) -> Result<(bool, Vec<String>), Error> {
     let directory = remote.temporary_directory().await?;
     let done = unpack_in(remote, archive, tool, &directory).await;
     remote.remove(&directory).await?;
@@ -62,7 +66,7 @@ async fn unpack_in(
     if output.code != 0 && !(tool == Tool::Unzip && output.code == 1) {
         return Err(refused(&format!("unpack {}", archive.path), &output.stderr));
     }
-    let tree = Tree::read(remote, directory, Links::Keep).await?.sorted();
+    let tree = Tree::read_host_tree(remote, directory, Links::Keep).await?.sorted();
     let slash = |kind| if kind == FileKind::Directory { "/" } else { "" };
     let names = tree.into_iter().map(|(name, stat)| format!("{name}{}", slash(stat.kind))).collect::<Vec<_>>();
     // `cp -a . dest` would give dest the mode of a private directory.

@@ -27,7 +27,7 @@ fn command(archive: &Archive, verb: &[&str]) -> Command {
 }
 
 /// The names in the archive as they are unpacked.
-pub(super) async fn names(probe: &Probe, archive: &Archive) -> Result<Vec<String>, Error> {
+pub(super) async fn archive_names(probe: &Probe, archive: &Archive) -> Result<Vec<String>, Error> {
     let output = probe.query(&command(archive, &["--list", "--quoting-style=escape"])).await?;
     if output.code != 0 {
         return Err(refused(&format!("list {}", archive.path), &output.stderr));
@@ -48,7 +48,7 @@ pub(super) async fn is_unpacked(probe: &Probe, archive: &Archive) -> Result<bool
     Ok(!text.lines().any(|line| differs(line, archive, is_root)))
 }
 
-pub(super) async fn unpack(remote: &Remote, archive: &Archive) -> Result<(), Error> {
+pub(super) async fn unpack_tar(remote: &Remote, archive: &Archive) -> Result<(), Error> {
     let mut verb = vec!["--extract", "--verbose", "--quoting-style=escape"];
     if archive.keep_newer {
         verb.push("--keep-newer-files");

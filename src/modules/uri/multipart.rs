@@ -45,7 +45,7 @@ enum Encoding {
 
 impl Part {
     /// The file whose content this part is to have.
-    pub(super) fn file(&self) -> Option<&str> {
+    pub(super) fn file_name(&self) -> Option<&str> {
         self.file_name.as_deref().filter(|_| self.encoding.is_some())
     }
 
@@ -173,7 +173,7 @@ mod tests {
             "z": "text", "a": {"filename": "/x/a.json"}, "b": {"content": "1", "filename": "b", "mime_type": "text/x"},
         }));
         let mut parts = parts(&body).unwrap();
-        assert_eq!(parts.iter().map(Part::file).collect::<Vec<_>>(), [Some("/x/a.json"), None, None]);
+        assert_eq!(parts.iter().map(Part::file_name).collect::<Vec<_>>(), [Some("/x/a.json"), None, None]);
         parts[0].content = vec![0; 60];
         let (body, kind) = joined(&parts);
         let boundary = kind.split('"').nth(1).unwrap();

@@ -13,7 +13,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn describe(self, outcome: Outcome) -> Outcome {
+    pub(super) fn add_key(self, outcome: Outcome) -> Outcome {
         outcome
             .with("ssh_key_file", self.path)
             .with("ssh_public_key", self.public)
@@ -22,7 +22,7 @@ impl Key {
 }
 
 /// The key at a path; None: there is none.
-pub(super) async fn look(probe: &Probe, path: &str) -> Result<Option<Key>, Error> {
+pub(super) async fn read_ssh_key(probe: &Probe, path: &str) -> Result<Option<Key>, Error> {
     let file = quote(path);
     let line =
         format!("[ -e {file} ] || exit 3; cat {file}.pub 2>/dev/null; echo; ssh-keygen -lf {file} 2>/dev/null; exit 0");
@@ -37,7 +37,7 @@ pub(super) async fn look(probe: &Probe, path: &str) -> Result<Option<Key>, Error
 }
 
 /// Makes it, and its directory if that is missing; both are the user's.
-pub(super) async fn make(
+pub(super) async fn generate_ssh_key(
     remote: &Remote,
     path: &str,
     account: &Account,
@@ -80,16 +80,17 @@ mod tests {
     async fn a_key_is_made_once_and_told() {
         let bench = Bench::new().await;
         let path = bench.host(".ssh/id_ed25519").display().to_string();
-        assert!(look(bench.remote(), &path).await.unwrap().is_none());
+        assert!(read_ssh_key(bench.remote(), &path).await.unwrap().is_none());
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let account =
             Account { uid, gid, name: "me".into(), comment: String::new(), home: String::new(), shell: String::new() };
-        make(bench.remote(), &path, &account, "ed25519", None, Some("it's mine")).await.unwrap();
-        let key = look(bench.remote(), &path).await.unwrap().unwrap();
+        generate_ssh_key(bench.remote(), &path, &account, "ed25519", None, Some("it's mine")).await.unwrap();
+        let key = read_ssh_key(bench.remote(), &path).await.unwrap().unwrap();
         assert!(key.public.starts_with("ssh-ed25519 ") && key.public.ends_with("it's mine"), "{}", key.public);
         assert!(key.fingerprint.contains("SHA256:"), "{}", key.fingerprint);
         assert_eq!((bench.mode(".ssh"), bench.mode(".ssh/id_ed25519")), (0o700, 0o600));
-        let told = make(bench.remote(), &path, &account, "no-such", None, None).await.unwrap_err().to_string();
+        let told =
+            generate_ssh_key(bench.remote(), &path, &account, "no-such", None, None).await.unwrap_err().to_string();
         assert!(told.contains("cannot generate the key"), "{told}");
         bench.close().await;
     }

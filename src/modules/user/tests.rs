@@ -1,6 +1,6 @@
 //! What is done to an account that is like so.
 
-use super::super::accounts::{Group, Shadow};
+use super::super::accounts::{ShadowEntry, UnixGroup};
 use super::*;
 
 fn user() -> User {
@@ -19,14 +19,14 @@ fn user() -> User {
         shell: None,
         system: true,
         password: None,
-        update_password: Update::Always,
+        update_password: PasswordUpdate::Always,
         password_lock: None,
         expires: None,
         password_expire_min: None,
         password_expire_max: None,
         password_expire_warn: None,
         password_expire_account_disable: None,
-        state: State::Present,
+        state: UserState::Present,
         remove: false,
         force: false,
         generate_ssh_key: false,
@@ -38,7 +38,7 @@ fn user() -> User {
 }
 
 fn accounts(groups: &[(&str, u32, &[&str])], password: &str) -> Accounts {
-    let group = |(name, gid, members): &(&str, u32, &[&str])| Group {
+    let group = |(name, gid, members): &(&str, u32, &[&str])| UnixGroup {
         name: (*name).into(),
         gid: *gid,
         members: members.iter().map(|m| (*m).into()).collect(),
@@ -52,9 +52,13 @@ fn accounts(groups: &[(&str, u32, &[&str])], password: &str) -> Accounts {
             home: "/home/etcd".into(),
             shell: "/bin/sh".into(),
         }),
-        shadow: Some(Shadow { password: password.into(), expires: None, ages: [Some(0), Some(99999), Some(7), None] }),
+        shadow: Some(ShadowEntry {
+            password: password.into(),
+            expires: None,
+            ages: [Some(0), Some(99999), Some(7), None],
+        }),
         groups: groups.iter().map(group).collect(),
-        tools: Some(Tools::Shadow),
+        tools: Some(AccountTools::Shadow),
     }
 }
 
@@ -116,8 +120,8 @@ fn a_password_is_set_when_it_differs_and_never_stands_in_a_command() {
         let found = accounts(&[], found);
         user.changes(found.account.as_ref().unwrap(), &found).unwrap()
     };
-    assert_eq!(wanted("$6$a", None, "$6$a"), Change::default());
-    assert_eq!(wanted("$6$a", None, "!$6$a"), Change::default());
+    assert_eq!(wanted("$6$a", None, "$6$a"), UserChange::default());
+    assert_eq!(wanted("$6$a", None, "!$6$a"), UserChange::default());
     let change = wanted("$6$b", Some(true), "$6$a");
     assert!(change.set_password && change.commands.is_empty() && change.lock == Some("-L"));
     assert_eq!(wanted("$6$a", Some(false), "!$6$a").lock, Some("-U"));
@@ -135,7 +139,7 @@ fn ages_of_a_password_are_set_where_they_differ() {
     let other =
         User { password_expire_min: Some(0), password_expire_max: Some(90), password_expire_warn: Some(14), ..user() };
     assert_eq!(changed(&other, &found), ["chage -M 90 -W 14 etcd"]);
-    let new = other.creation(&accounts(&[], ""), Tools::Shadow).commands;
+    let new = other.creation(&accounts(&[], ""), AccountTools::Shadow).commands;
     assert_eq!(new[1].join(" "), "chage -m 0 -M 90 -W 14 etcd");
 }
 

@@ -3,25 +3,25 @@
 use indexmap::IndexMap;
 use minijinja::value::ValueKind;
 
-use super::spec::{Spec, items, options, texts};
+use super::spec::{Spec, options, spec_items, texts};
 use crate::modules::arguments;
 use crate::value::Value;
-use crate::value::doc::Kind;
+use crate::value::doc::ArgumentKind;
 
 /// Values by the names of arguments.
 type Values = IndexMap<String, Value>;
 
 /// What was found so far, and how deep we are.
 #[derive(Default)]
-pub(super) struct Check {
+pub(super) struct ArgumentCheck {
     errors: Vec<String>,
     /// The names of the arguments that we are inside of.
     within: Vec<String>,
 }
 
-impl Check {
+impl ArgumentCheck {
     /// Everything that is wrong with the values.
-    pub(super) fn all(mut self, spec: &[(String, Spec)], mut values: Values) -> Vec<String> {
+    pub(super) fn check_all_arguments(mut self, spec: &[(String, Spec)], mut values: Values) -> Vec<String> {
         let mut unknown = Vec::new();
         self.level(spec, &mut values, None, &mut unknown);
         self.errors.extend(unknown);
@@ -116,7 +116,7 @@ impl Check {
             }
         };
         if let Some(wanted) = spec.elements().filter(|_| kind == "list") {
-            for item in items(&coerced) {
+            for item in spec_items(&coerced) {
                 if let Err(why) = convert(&wanted, &item, spec.is("no_log")) {
                     let mut message = format!("Elements value for option '{name}'");
                     if !self.within.is_empty() {
@@ -133,11 +133,11 @@ impl Check {
 
     fn choice(&mut self, name: &str, spec: &Spec, values: &Values) {
         let (Some(choices), Some(value)) = (spec.get("choices"), values.get(name)) else { return };
-        let choices = items(&choices);
+        let choices = spec_items(&choices);
         let listed = choices.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let shown = |value: &Value| if spec.is("no_log") { "a hidden value".to_owned() } else { value.to_string() };
         if value.kind() == ValueKind::Seq {
-            let strange: Vec<String> = items(value).iter().filter(|it| !choices.contains(it)).map(shown).collect();
+            let strange: Vec<String> = spec_items(value).iter().filter(|it| !choices.contains(it)).map(shown).collect();
             if !strange.is_empty() {
                 let strange = strange.join(", ");
                 self.wrong(format!("value of {name} must be one or more of: {listed}. Got no match for: {strange}"));
@@ -173,8 +173,8 @@ impl Check {
                 self.wrong(format!("one of the following is required: {}", group.join(", ")));
             }
         }
-        for rule in outer.get("required_if").map(|rules| items(&rules)).unwrap_or_default() {
-            let [name, wanted, needed, any @ ..] = &items(&rule)[..] else { continue };
+        for rule in outer.get("required_if").map(|rules| spec_items(&rules)).unwrap_or_default() {
+            let [name, wanted, needed, any @ ..] = &spec_items(&rule)[..] else { continue };
             if values.get(&name.to_string()) != Some(wanted) {
                 continue;
             }
@@ -214,7 +214,7 @@ impl Check {
             None => return,
         };
         self.within.push(name.to_owned());
-        let mappings = if value.kind() == ValueKind::Seq { items(&value) } else { vec![value] };
+        let mappings = if value.kind() == ValueKind::Seq { spec_items(&value) } else { vec![value] };
         for mapping in mappings {
             if mapping.kind() != ValueKind::Map {
                 self.errors.push(format!("value of '{name}' must be of type dict or list of dicts"));
@@ -231,7 +231,7 @@ impl Check {
 
 /// Lists of names; one list alone is a list of one.
 fn groups(terms: &Value) -> Vec<Vec<String>> {
-    let terms = items(terms);
+    let terms = spec_items(terms);
     match terms.first() {
         Some(first) if first.as_str().is_some() => vec![terms.iter().map(ToString::to_string).collect()],
         _ => terms.iter().map(texts).collect(),
@@ -255,16 +255,16 @@ fn convert(kind: &str, value: &Value, secret: bool) -> Result<Value, String> {
         "str" if value.is_none() => return Ok(Value::from("")),
         // Any value has a text.
         "str" | "path" if !matches!(value.kind(), ValueKind::Undefined) => return Ok(Value::from(value.to_string())),
-        "str" => Kind::Str,
-        "path" => Kind::Path,
-        "bool" => Kind::Bool,
-        "int" => Kind::Int,
-        "float" => Kind::Float,
-        "dict" => Kind::Dict,
+        "str" => ArgumentKind::Str,
+        "path" => ArgumentKind::Path,
+        "bool" => ArgumentKind::Bool,
+        "int" => ArgumentKind::Int,
+        "float" => ArgumentKind::Float,
+        "dict" => ArgumentKind::Dict,
         "list" if value.kind() == ValueKind::Map => {
             return Err(format!("{} cannot be converted to a list", type_name(value)));
         }
-        "list" => Kind::List(&Kind::Any),
+        "list" => ArgumentKind::List(&ArgumentKind::Any),
         "raw" => return Ok(value.clone()),
         "json" | "jsonarg" => {
             return json(value).ok_or_else(|| format!("{} cannot be converted to a json string", type_name(value)));
@@ -279,12 +279,14 @@ fn convert(kind: &str, value: &Value, secret: bool) -> Result<Value, String> {
         other => return Err(format!("there is no type {other:?}")),
     };
     arguments::fit(known, value).map_err(|wanted| match known {
-        Kind::Int => format!("{} cannot be converted to an int", shown()),
-        Kind::Bool => format!("{} cannot be converted to a bool", shown()),
-        Kind::Float => format!("{} cannot be converted to a float", shown()),
-        Kind::Dict if value.as_str().is_some() => "dictionary requested, could not parse JSON or key=value".to_owned(),
-        Kind::Dict => format!("{} cannot be converted to a dict", type_name(value)),
-        Kind::List(_) => format!("{} cannot be converted to a list", type_name(value)),
+        ArgumentKind::Int => format!("{} cannot be converted to an int", shown()),
+        ArgumentKind::Bool => format!("{} cannot be converted to a bool", shown()),
+        ArgumentKind::Float => format!("{} cannot be converted to a float", shown()),
+        ArgumentKind::Dict if value.as_str().is_some() => {
+            "dictionary requested, could not parse JSON or key=value".to_owned()
+        }
+        ArgumentKind::Dict => format!("{} cannot be converted to a dict", type_name(value)),
+        ArgumentKind::List(_) => format!("{} cannot be converted to a list", type_name(value)),
         _ => format!("it must be {wanted}"),
     })
 }

@@ -9,7 +9,7 @@ pub(super) fn options(spec: &Value) -> Vec<(String, Spec)> {
 }
 
 /// The items of a list; nothing for what is none.
-pub(super) fn items(value: &Value) -> Vec<Value> {
+pub(super) fn spec_items(value: &Value) -> Vec<Value> {
     match value.kind() {
         minijinja::value::ValueKind::Seq | minijinja::value::ValueKind::Iterable => {
             value.try_iter().map(Iterator::collect).unwrap_or_default()
@@ -20,7 +20,7 @@ pub(super) fn items(value: &Value) -> Vec<Value> {
 
 /// The texts in a list.
 pub(super) fn texts(value: &Value) -> Vec<String> {
-    items(value).iter().map(ToString::to_string).collect()
+    spec_items(value).iter().map(ToString::to_string).collect()
 }
 
 /// One argument: `type`, `required` and so on.

@@ -32,7 +32,7 @@ fn of_other_keywords_the_nearest_wins() {
     let outer = block(&play.tasks[0]);
     let inner = block(&outer.steps[0]);
     let ping = task(&inner.steps[0]);
-    let value = |written: &Option<crate::playbook::Written>| written.as_ref().unwrap().value.to_string();
+    let value = |written: &Option<crate::playbook::SourceValue>| written.as_ref().unwrap().value.to_string();
     assert_eq!(value(&ping.keywords.r#become), "False");
     assert_eq!(value(&ping.keywords.become_user), "c");
     assert_eq!(value(&outer.keywords.r#become), "True");

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::playbook::load::{Known, Words};
-use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
-use crate::value::origin::Complaint;
+use crate::playbook::load::{LoaderContext, OwnPrograms};
+use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
+use crate::value::origin::Diagnostic;
 use crate::value::{Origin, Template, Value, Vars};
 
 pub(super) struct Few;
@@ -14,54 +14,61 @@ const fn of(name: &'static str, arguments: &'static [Argument], free_form: Optio
 }
 
 static DOCS: &[Doc] = &[
-    of("assert", &[Argument::new("that", Kind::List(&Kind::Any), "").required()], None),
+    of("assert", &[Argument::new("that", ArgumentKind::List(&ArgumentKind::Any), "").required()], None),
     of(
         "command",
         &[
-            Argument::new("cmd", Kind::Str, ""),
-            Argument::new("argv", Kind::List(&Kind::Str), ""),
-            Argument::new("chdir", Kind::Path, ""),
-            Argument::new("creates", Kind::Path, ""),
+            Argument::new("cmd", ArgumentKind::Str, ""),
+            Argument::new("argv", ArgumentKind::List(&ArgumentKind::Str), ""),
+            Argument::new("chdir", ArgumentKind::Path, ""),
+            Argument::new("creates", ArgumentKind::Path, ""),
         ],
         Some("cmd"),
     ),
     of(
         "copy",
         &[
-            Argument::new("dest", Kind::Path, "").required(),
-            Argument::new("src", Kind::Path, ""),
-            Argument::new("content", Kind::Any, ""),
-            Argument::new("mode", Kind::Mode, ""),
-            Argument::new("backup", Kind::Bool, ""),
+            Argument::new("dest", ArgumentKind::Path, "").required(),
+            Argument::new("src", ArgumentKind::Path, ""),
+            Argument::new("content", ArgumentKind::Any, ""),
+            Argument::new("mode", ArgumentKind::Mode, ""),
+            Argument::new("backup", ArgumentKind::Bool, ""),
         ],
         None,
     ),
-    of("debug", &[Argument::new("msg", Kind::Any, ""), Argument::new("var", Kind::Str, "")], None),
+    of("debug", &[Argument::new("msg", ArgumentKind::Any, ""), Argument::new("var", ArgumentKind::Str, "")], None),
     of(
         "file",
         &[
-            Argument::new("path", Kind::Path, "").alias(&["dest", "name"]).required(),
-            Argument::new("state", Kind::Str, "").choices(&["absent", "directory", "file", "touch"]),
-            Argument::new("recurse", Kind::Bool, ""),
+            Argument::new("path", ArgumentKind::Path, "").alias(&["dest", "name"]).required(),
+            Argument::new("state", ArgumentKind::Str, "").choices(&["absent", "directory", "file", "touch"]),
+            Argument::new("recurse", ArgumentKind::Bool, ""),
         ],
         None,
     ),
-    of("meta", &[Argument::new("free_form", Kind::Str, "").required()], Some("free_form")),
-    of("ping", &[Argument::new("data", Kind::Str, "")], None),
-    of("set_fact", &[Argument::new("cacheable", Kind::Bool, ""), Argument::new(ANY_NAME, Kind::Any, "")], None),
-    of("setup", &[Argument::new("gather_subset", Kind::List(&Kind::Str), "")], None),
+    of("meta", &[Argument::new("free_form", ArgumentKind::Str, "").required()], Some("free_form")),
+    of("ping", &[Argument::new("data", ArgumentKind::Str, "")], None),
+    of(
+        "set_fact",
+        &[Argument::new("cacheable", ArgumentKind::Bool, ""), Argument::new(ANY_NAME, ArgumentKind::Any, "")],
+        None,
+    ),
+    of("setup", &[Argument::new("gather_subset", ArgumentKind::List(&ArgumentKind::Str), "")], None),
     of(
         "user",
         &[
-            Argument::new("name", Kind::Str, "").required(),
-            Argument::new("uid", Kind::Int, ""),
-            Argument::new("groups", Kind::List(&Kind::Str), ""),
+            Argument::new("name", ArgumentKind::Str, "").required(),
+            Argument::new("uid", ArgumentKind::Int, ""),
+            Argument::new("groups", ArgumentKind::List(&ArgumentKind::Str), ""),
         ],
         None,
     ),
     of(
         "validate_argument_spec",
-        &[Argument::new("argument_spec", Kind::Dict, ""), Argument::new("provided_arguments", Kind::Dict, "")],
+        &[
+            Argument::new("argument_spec", ArgumentKind::Dict, ""),
+            Argument::new("provided_arguments", ArgumentKind::Dict, ""),
+        ],
         None,
     ),
 ];
@@ -71,7 +78,7 @@ fn name_in(template: &Template) -> &str {
     template.source.trim_start_matches("{{").trim_end_matches("}}").trim()
 }
 
-impl Known for Few {
+impl LoaderContext for Few {
     fn module(&self, name: &str) -> Option<&'static Doc> {
         let short = name.strip_prefix("ansible.builtin.").unwrap_or(name);
         DOCS.iter().find(|doc| doc.name == short)
@@ -81,7 +88,7 @@ impl Known for Few {
         Err((format!("{name} in {} is none", file.display()), "take another"))
     }
 
-    fn own_words(&self, _: &Words) {}
+    fn own_words(&self, _: &OwnPrograms) {}
 
     fn refuses_async(&self, _: &'static Doc, _: bool) -> Option<(String, &'static str)> {
         None
@@ -91,10 +98,10 @@ impl Known for Few {
         DOCS.iter().map(|doc| doc.name).collect()
     }
 
-    fn check(&self, value: &Value) -> Result<(), Complaint> {
+    fn check(&self, value: &Value) -> Result<(), Diagnostic> {
         if let Some(template) = value.downcast_object_ref::<Template>() {
             let balanced = template.source.matches("{{").count() == template.source.matches("}}").count();
-            let complaint = || Complaint::new("template is not closed", template.origin.as_ref());
+            let complaint = || Diagnostic::new("template is not closed", template.origin.as_ref());
             return if balanced { Ok(()) } else { Err(complaint()) };
         }
         if value.as_str().is_some() {
@@ -107,12 +114,12 @@ impl Known for Few {
         Ok(())
     }
 
-    fn check_expression(&self, expression: &str, origin: &Origin) -> Result<(), Complaint> {
+    fn check_expression(&self, expression: &str, origin: &Origin) -> Result<(), Diagnostic> {
         let wrong = expression.trim().ends_with("==");
-        if wrong { Err(Complaint::new("the expression ends too early", Some(origin))) } else { Ok(()) }
+        if wrong { Err(Diagnostic::new("the expression ends too early", Some(origin))) } else { Ok(()) }
     }
 
-    fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Complaint> {
+    fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Diagnostic> {
         let Some(template) = value.downcast_object_ref::<Template>() else { return Ok(value.clone()) };
         let mut text = template.source.to_string();
         if let Some(found) = vars.get(name_in(template)) {
@@ -122,7 +129,7 @@ impl Known for Few {
             text = text.replace(&format!("{{{{ {name} }}}}"), &value.to_string());
         }
         match text.contains("{{") {
-            true => Err(Complaint::new(format!("{:?} is undefined", name_in(template)), template.origin.as_ref())),
+            true => Err(Diagnostic::new(format!("{:?} is undefined", name_in(template)), template.origin.as_ref())),
             false => Ok(Value::from(text)),
         }
     }

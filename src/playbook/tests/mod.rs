@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::load::Loader;
 use super::{Block, Include, Play, Step, Task};
 use crate::value::Vars;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// A directory with files, gone with its value.
 struct Project {
@@ -39,8 +39,8 @@ impl Project {
         self.directory.path()
     }
 
-    fn load(&self) -> Result<Vec<Play>, Vec<Complaint>> {
-        self.loader.playbook(&self.path().join("play.yml"))
+    fn load(&self) -> Result<Vec<Play>, Vec<Diagnostic>> {
+        self.loader.load_playbook(&self.path().join("play.yml"))
     }
 
     /// The only play.
@@ -76,8 +76,8 @@ fn wrong_play(text: &str) -> String {
     self::text(&project.load().expect_err("it is wrong"))
 }
 
-fn text(complaints: &[Complaint]) -> String {
-    let line = |complaint: &Complaint| {
+fn text(complaints: &[Diagnostic]) -> String {
+    let line = |complaint: &Diagnostic| {
         let place = complaint.origin.as_ref().map_or(String::new(), |o| format!("{}:{}: ", o.line, o.column));
         let hint = complaint.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
         format!("{place}{}{hint}", complaint.message)

@@ -1,7 +1,7 @@
 //! Plays and playbooks as a whole.
 
 use super::{Project, conditions, play, tags, task, text, wrong_play};
-use crate::playbook::load::{Known, setup_task};
+use crate::playbook::load::{LoaderContext, setup_task};
 use crate::playbook::{Order, Strategy};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Roles: where they are found, what they bring, who depends on whom.
 
 use super::{Project, arguments, block, conditions, include, tags, task, text};
-use crate::playbook::load::From;
+use crate::playbook::load::EntryPoint;
 use crate::playbook::{Block, IncludeWhat};
 
 const WEB: &[(&str, &str)] = &[
@@ -159,7 +159,7 @@ fn an_included_role_is_loaded_later_with_what_stood_around_it() {
     let include = include(&block(&play.tasks[0]).steps[0]);
     assert!(matches!(include.what, IncludeWhat::Role { public: false, allow_duplicates: true, .. }));
     assert_eq!((conditions(&include.task).as_str(), tags(&include.task).as_str()), ("outer & mine", "t"));
-    let (roles, steps) = project.loader.included_role(include, "web", &From::default()).unwrap();
+    let (roles, steps) = project.loader.included_role(include, "web", &EntryPoint::default()).unwrap();
     let ping = task(&block(&steps[0]).steps[1]);
     assert_eq!((conditions(ping).as_str(), tags(ping).as_str()), ("outer", "ap"));
     assert!(ping.keywords.r#become.is_some() && ping.keywords.vars.len() == 1 && !roles[0].public);

@@ -49,19 +49,21 @@ pub(super) fn distribution(sections: &Sections, facts: &mut Facts) {
     let (path, release) = os_release(sections);
     let key = |name: &str| release.get(name).map_or("", String::as_str);
     let (name, family) = name_and_family(sections, key("ID"), key("ID_LIKE"), key("NAME"));
-    let point = sections.value("/etc/debian_version");
+    let point = sections.file_value("/etc/debian_version");
     let numbered = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     let version = match name.as_str() {
         // os-release has the major version only.
         "Debian" if numbered(point) => point.to_owned(),
-        "Alpine" if numbered(sections.value("/etc/alpine-release")) => sections.value("/etc/alpine-release").to_owned(),
+        "Alpine" if numbered(sections.file_value("/etc/alpine-release")) => {
+            sections.file_value("/etc/alpine-release").to_owned()
+        }
         _ if !key("VERSION_ID").is_empty() => key("VERSION_ID").to_owned(),
         _ => old_version(sections).unwrap_or_else(|| "NA".to_owned()),
     };
     let mut parts = version.split('.');
     let major = parts.next().unwrap_or_default().to_owned();
     let release_file = match family.as_str() {
-        "RedHat" if sections.file("/etc/redhat-release").is_some() => "/etc/redhat-release",
+        "RedHat" if sections.file_content("/etc/redhat-release").is_some() => "/etc/redhat-release",
         _ => path,
     };
     facts.insert("distribution".into(), json!(name));
@@ -71,7 +73,7 @@ pub(super) fn distribution(sections: &Sections, facts: &mut Facts) {
         facts.insert("distribution_minor_version".into(), json!(minor));
     }
     facts.insert("distribution_release".into(), json!(codename(key("VERSION_CODENAME"), key("VERSION"), key("NAME"))));
-    if sections.file(release_file).is_some() {
+    if sections.file_content(release_file).is_some() {
         facts.insert("distribution_file_parsed".into(), json!(true));
         facts.insert("distribution_file_path".into(), json!(release_file));
         facts.insert("distribution_file_variety".into(), json!(if family == "Debian" { &family } else { &name }));
@@ -80,8 +82,9 @@ pub(super) fn distribution(sections: &Sections, facts: &mut Facts) {
 }
 
 fn os_release(sections: &Sections) -> (&'static str, HashMap<&str, String>) {
-    let path = if sections.file("/etc/os-release").is_some() { "/etc/os-release" } else { "/usr/lib/os-release" };
-    (path, assignments(sections.file(path).unwrap_or_default()))
+    let path =
+        if sections.file_content("/etc/os-release").is_some() { "/etc/os-release" } else { "/usr/lib/os-release" };
+    (path, assignments(sections.file_content(path).unwrap_or_default()))
 }
 
 fn name_and_family(sections: &Sections, id: &str, like: &str, name: &str) -> (String, String) {
@@ -95,17 +98,17 @@ fn name_and_family(sections: &Sections, id: &str, like: &str, name: &str) -> (St
         return (own.to_owned(), family.unwrap_or(own).to_owned());
     }
     // Without os-release: CentOS 6 and its like.
-    let old = sections.value("/etc/redhat-release");
+    let old = sections.file_value("/etc/redhat-release");
     match old.split(' ').next() {
         Some("Red") => ("RedHat".into(), "RedHat".into()),
         Some(name) if !name.is_empty() => (name.to_owned(), "RedHat".into()),
-        _ if !sections.value("/etc/debian_version").is_empty() => ("Debian".into(), "Debian".into()),
+        _ if !sections.file_value("/etc/debian_version").is_empty() => ("Debian".into(), "Debian".into()),
         _ => ("Linux".into(), "Linux".into()),
     }
 }
 
 fn old_version(sections: &Sections) -> Option<String> {
-    let line = sections.value("/etc/redhat-release");
+    let line = sections.file_value("/etc/redhat-release");
     line.split(' ').find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
 }
 
@@ -128,7 +131,7 @@ pub(super) fn package_manager(sections: &Sections, facts: &mut Facts) {
 }
 
 fn package_manager_of(sections: &Sections, red_hat: bool) -> &'static str {
-    let there = |path: &str| sections.has("there", path);
+    let there = |path: &str| sections.has_line("there", path);
     if red_hat {
         // In the order of preference. Where the root is an image, packages are rpm-ostree's affair.
         return match () {
@@ -167,9 +170,9 @@ fn lsb_of(sections: &Sections, facts: &Facts) -> Value {
     let os = os_release(sections).1;
     let key = |name: &str| os.get(name).map_or("", String::as_str);
     let fact = |name: &str| facts.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let file = assignments(sections.file("/etc/lsb-release").unwrap_or_default());
+    let file = assignments(sections.file_content("/etc/lsb-release").unwrap_or_default());
     let from_file = |name: &str| file.get(name).filter(|value| !value.is_empty()).cloned();
-    if !sections.has("there", "/usr/bin/lsb_release") && !file.contains_key("DISTRIB_ID") {
+    if !sections.has_line("there", "/usr/bin/lsb_release") && !file.contains_key("DISTRIB_ID") {
         return json!({});
     }
     let release = from_file("DISTRIB_RELEASE").unwrap_or_else(|| match key("VERSION_ID") {
@@ -192,7 +195,7 @@ mod tests {
     fn facts(files: &str, there: &str) -> Facts {
         let output = format!("\n@files\n{files}\n@there\n{there}\n");
         let mut facts = Facts::new();
-        let sections = Sections::parse(output.as_bytes(), "@");
+        let sections = Sections::parse_sections(output.as_bytes(), "@");
         distribution(&sections, &mut facts);
         package_manager(&sections, &mut facts);
         facts

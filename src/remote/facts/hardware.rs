@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use serde_json::json;
 
-use super::sections::{Facts, Sections, fields};
+use super::sections::{Facts, Sections, key_values};
 use super::storage::links;
 
 pub(super) fn processor(sections: &Sections, facts: &mut Facts) {
     let (mut list, mut sockets) = (Vec::new(), Vec::new());
     let (mut cores, mut siblings, mut index) = (1u64, 1u64, 0u64);
     let mut flags = json!([]);
-    for (name, value) in fields(sections.file("/proc/cpuinfo").unwrap_or_default()) {
+    for (name, value) in key_values(sections.file_content("/proc/cpuinfo").unwrap_or_default()) {
         match name {
             "processor" => {
                 index += 1;
@@ -35,14 +35,15 @@ pub(super) fn processor(sections: &Sections, facts: &mut Facts) {
     facts.insert("processor_threads_per_core".into(), json!(threads));
     let all = if sockets.is_empty() { index.max(1) } else { count.saturating_mul(cores).saturating_mul(threads) };
     facts.insert("processor_vcpus".into(), json!(all));
-    facts.insert("processor_nproc".into(), json!(sections.line("nproc").parse::<u64>().unwrap_or(index.max(1))));
+    facts
+        .insert("processor_nproc".into(), json!(sections.section_line("nproc").parse::<u64>().unwrap_or(index.max(1))));
     facts.insert("flags".into(), flags);
 }
 
 pub(super) fn memory(sections: &Sections, facts: &mut Facts) {
-    let text = sections.file("/proc/meminfo").unwrap_or_default();
+    let text = sections.file_content("/proc/meminfo").unwrap_or_default();
     let megabytes = |name: &str| -> u64 {
-        let value = fields(text)
+        let value = key_values(text)
             .find(|(it, _)| *it == name)
             .and_then(|(_, value)| value.split(' ').next()?.parse::<u64>().ok());
         value.unwrap_or(0) / 1024
@@ -60,7 +61,7 @@ pub(super) fn memory(sections: &Sections, facts: &mut Facts) {
         "swap": { "total": swap, "free": swap_free, "used": swap.saturating_sub(swap_free), "cached": megabytes("SwapCached") },
     });
     facts.insert("memory_mb".into(), value);
-    let uptime = sections.value("/proc/uptime").split('.').next().and_then(|seconds| seconds.parse::<u64>().ok());
+    let uptime = sections.file_value("/proc/uptime").split('.').next().and_then(|seconds| seconds.parse::<u64>().ok());
     if let Some(seconds) = uptime {
         facts.insert("uptime_seconds".into(), json!(seconds));
     }
@@ -127,7 +128,7 @@ pub(super) fn firmware(sections: &Sections, facts: &mut Facts) {
         "product_uuid",
         "product_version",
     ];
-    let value = |file: &str| match sections.value(&format!("/sys/class/dmi/id/{file}")) {
+    let value = |file: &str| match sections.file_value(&format!("/sys/class/dmi/id/{file}")) {
         "" => "NA".to_owned(),
         value => value.to_owned(),
     };
@@ -145,7 +146,7 @@ pub(super) fn mounts(sections: &Sections, facts: &mut Facts) {
     let sizes: Vec<(&str, Vec<u64>)> = sections.section("sizes").lines().filter_map(sizes).collect();
     let parts = mounted_parts(sections);
     let mut mounts = IndexMap::new();
-    for line in sections.file("/proc/self/mounts").unwrap_or_default().lines() {
+    for line in sections.file_content("/proc/self/mounts").unwrap_or_default().lines() {
         let [device, path, kind, options, dump, pass] = line.split(' ').collect::<Vec<_>>()[..] else { continue };
         if !(device.starts_with('/') || device.contains(":/")) || kind == "none" {
             continue;
@@ -176,7 +177,7 @@ pub(super) fn mounts(sections: &Sections, facts: &mut Facts) {
 
 /// Where a part of a file system is mounted, not its root: bind mounts, and subvolumes.
 fn mounted_parts(sections: &Sections) -> BTreeSet<String> {
-    let lines = sections.file("/proc/self/mountinfo").unwrap_or_default().lines();
+    let lines = sections.file_content("/proc/self/mountinfo").unwrap_or_default().lines();
     lines
         .filter_map(|line| {
             let mut words = line.split(' ').skip(3);
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     fn sections(text: &str) -> Sections {
-        Sections::parse(text.as_bytes(), "@")
+        Sections::parse_sections(text.as_bytes(), "@")
     }
 
     #[test]

@@ -61,7 +61,7 @@ static COLLECTORS: &[Collector] = &[
     minimal("cmdline", &[], system::command_line),
     minimal("date_time", &[], system::date_time),
     minimal("dns", &[], system::resolver),
-    minimal("env", &[], system::environment),
+    minimal("env", &[], system::environment_facts),
     minimal("fips", &[], system::fips),
     // `ansible_local` is the setup module's: only it knows where to look.
     minimal("local", &[], |_, _| ()),
@@ -99,7 +99,7 @@ static COLLECTORS: &[Collector] = &[
         system::user,
     ),
     Collector { minimal: false, ..minimal("chroot", &["is_chroot"], system::chroot) },
-    Collector { minimal: false, ..minimal("loadavg", &[], system::load) },
+    Collector { minimal: false, ..minimal("loadavg", &[], system::load_average) },
     Collector {
         name: "hardware",
         aliases: &["processor", "processor_cores", "processor_count", "mounts", "memory", "devices", "dmi"],
@@ -155,7 +155,7 @@ impl Probe {
         if !chosen.is_empty() {
             let script = script(&chosen, &self.account.user, &quote::exports(self.environment.iter())?, &mark);
             let answer = self.session().await?.ask(&subshell(&script)).await?;
-            let sections = Sections::parse(&answer.stdout, &mark);
+            let sections = Sections::parse_sections(&answer.stdout, &mark);
             for collector in chosen {
                 (collector.make)(&sections, &mut facts);
             }
@@ -228,7 +228,7 @@ fn script(chosen: &[&Collector], user: &str, exports: &str, mark: &str) -> Strin
         }
     }
     let exports = if exports.is_empty() { String::new() } else { format!("{exports};") };
-    text.replace("@MARK@", mark).replace("@USER@", &quote::word(user)).replace("@EXPORTS@", &exports)
+    text.replace("@MARK@", mark).replace("@USER@", &quote::quote_word(user)).replace("@EXPORTS@", &exports)
 }
 
 #[cfg(test)]

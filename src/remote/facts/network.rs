@@ -10,7 +10,7 @@ pub(super) fn network(sections: &Sections, facts: &mut Facts) {
     let mut interfaces = Facts::new();
     for name in sections.names_below("/sys/class/net/") {
         // `bonding_masters` is a file beside the interfaces.
-        if !sections.value(&format!("/sys/class/net/{name}/type")).is_empty() {
+        if !sections.file_value(&format!("/sys/class/net/{name}/type")).is_empty() {
             interfaces.insert(name.to_owned(), interface(sections, name));
         }
     }
@@ -64,7 +64,7 @@ pub(super) fn network(sections: &Sections, facts: &mut Facts) {
 
 fn interface(sections: &Sections, name: &str) -> Value {
     let path = format!("/sys/class/net/{name}");
-    let value = |file: &str| sections.value(&format!("{path}/{file}"));
+    let value = |file: &str| sections.file_value(&format!("{path}/{file}"));
     let mut facts = Facts::new();
     facts.insert("device".into(), json!(name));
     if !matches!(value("address"), "" | "00:00:00:00:00:00") {
@@ -263,7 +263,7 @@ mod tests {
             \n@route4\n8.8.8.8 via 10.0.0.1 dev eth0 src 10.0.1.2 uid 0 \\    cache \n\
             \n@route6\nunreachable 2404:: dev lo\n\n@local4\nlocal 10.0.1.2 dev eth0 proto kernel\nbroadcast 10.0.1.255 dev eth0\n";
         let mut facts = Facts::new();
-        network(&Sections::parse(text.as_bytes(), "@"), &mut facts);
+        network(&Sections::parse_sections(text.as_bytes(), "@"), &mut facts);
         assert_eq!(facts["all_ipv4_addresses"], json!(["10.0.1.2", "10.0.1.3", "10.9.0.1"]));
         assert_eq!(facts["all_ipv6_addresses"], json!(["fd00::2"]));
         let eth0 = json!({

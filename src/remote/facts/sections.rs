@@ -15,7 +15,7 @@ pub(super) struct Sections {
 
 impl Sections {
     /// Cuts the output at the lines that begin with `mark`. What is not UTF-8 is replaced.
-    pub(super) fn parse(output: &[u8], mark: &str) -> Sections {
+    pub(super) fn parse_sections(output: &[u8], mark: &str) -> Sections {
         let text = String::from_utf8_lossy(output);
         let (mut sections, mut files) = (HashMap::new(), HashMap::<String, String>::new());
         for section in text.split(&format!("\n{mark}")).skip(1) {
@@ -41,22 +41,22 @@ impl Sections {
     }
 
     /// Its first line, trimmed.
-    pub(super) fn line(&self, name: &str) -> &str {
+    pub(super) fn section_line(&self, name: &str) -> &str {
         self.section(name).lines().next().unwrap_or_default().trim()
     }
 
     /// Whether a section has exactly this line.
-    pub(super) fn has(&self, section: &str, line: &str) -> bool {
+    pub(super) fn has_line(&self, section: &str, line: &str) -> bool {
         self.section(section).lines().any(|it| it == line)
     }
 
-    pub(super) fn file(&self, path: &str) -> Option<&str> {
+    pub(super) fn file_content(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }
 
     /// The first line of a file, trimmed; empty if there is none.
-    pub(super) fn value(&self, path: &str) -> &str {
-        self.file(path).and_then(|text| text.lines().next()).unwrap_or_default().trim()
+    pub(super) fn file_value(&self, path: &str) -> &str {
+        self.file_content(path).and_then(|text| text.lines().next()).unwrap_or_default().trim()
     }
 
     /// Names in a directory of which some file came back, sorted.
@@ -82,7 +82,7 @@ pub(super) fn assignments(text: &str) -> HashMap<&str, String> {
 }
 
 /// `name: value` lines, as in most of /proc.
-pub(super) fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn key_values(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| line.split_once(':')).map(|(name, value)| (name.trim(), value.trim()))
 }
 
@@ -93,10 +93,10 @@ mod tests {
     #[test]
     fn sections_and_files_are_told_apart() {
         let output = b"noise\n=M=files\n/a/b:one: 1\n/a/b:\n/a/c/d:x\n\n=M=date\n2026\n";
-        let sections = Sections::parse(output, "=M=");
-        assert_eq!(sections.file("/a/b"), Some("one: 1\n\n"));
+        let sections = Sections::parse_sections(output, "=M=");
+        assert_eq!(sections.file_content("/a/b"), Some("one: 1\n\n"));
         assert_eq!(sections.names_below("/a/"), ["b", "c"]);
-        assert_eq!((sections.line("date"), sections.line("none")), ("2026", ""));
+        assert_eq!((sections.section_line("date"), sections.section_line("none")), ("2026", ""));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub(super) fn devices(sections: &Sections, facts: &mut Facts) {
 
 fn device(sections: &Sections, name: &str, links: &Links) -> Value {
     let path = format!("/sys/block/{name}");
-    let value = |file: &str| sections.value(&format!("{path}/{file}"));
+    let value = |file: &str| sections.file_value(&format!("{path}/{file}"));
     let text = |file: &str| match value(file) {
         "" => Value::Null,
         text => json!(text),
@@ -97,7 +97,7 @@ fn device(sections: &Sections, name: &str, links: &Links) -> Value {
 }
 
 fn partitions(sections: &Sections, path: &str, links: &Links) -> Value {
-    let value = |file: &str| sections.value(&format!("{path}/{file}"));
+    let value = |file: &str| sections.file_value(&format!("{path}/{file}"));
     let names = sections.names_below(&format!("{path}/"));
     let names = names.into_iter().filter(|name| !value(&format!("{name}/partition")).is_empty());
     let partition = |name: &str| {
@@ -113,7 +113,7 @@ fn partitions(sections: &Sections, path: &str, links: &Links) -> Value {
 }
 
 fn sector_size<'a>(sections: &'a Sections, path: &str) -> &'a str {
-    match sections.value(&format!("{path}/queue/logical_block_size")) {
+    match sections.file_value(&format!("{path}/queue/logical_block_size")) {
         "" => "512",
         size => size,
     }
@@ -127,7 +127,7 @@ fn holders(sections: &Sections, path: &str) -> Vec<String> {
 }
 
 fn mapped_name(sections: &Sections, device: &str) -> String {
-    match sections.value(&format!("/sys/block/{device}/dm/name")) {
+    match sections.file_value(&format!("/sys/block/{device}/dm/name")) {
         "" => device.to_owned(),
         name => name.to_owned(),
     }
@@ -183,21 +183,21 @@ pub(super) fn volumes(sections: &Sections, facts: &mut Facts) {
 
 /// The host's name as an iSCSI initiator; empty if it has none.
 pub(super) fn iscsi(sections: &Sections, facts: &mut Facts) {
-    let file = sections.file("/etc/iscsi/initiatorname.iscsi").unwrap_or_default();
+    let file = sections.file_content("/etc/iscsi/initiatorname.iscsi").unwrap_or_default();
     let name = file.lines().find_map(|line| line.strip_prefix("InitiatorName="));
     facts.insert("iscsi_iqn".into(), json!(name.unwrap_or_default()));
 }
 
 /// The host's NVMe qualified name; empty if it has none.
 pub(super) fn nvme(sections: &Sections, facts: &mut Facts) {
-    let file = sections.file("/etc/nvme/hostnqn").unwrap_or_default();
+    let file = sections.file_content("/etc/nvme/hostnqn").unwrap_or_default();
     facts.insert("hostnqn".into(), json!(file.lines().find(|line| line.starts_with("nqn.")).unwrap_or_default()));
 }
 
 /// The world-wide names of Fibre Channel ports, without `0x`.
 pub(super) fn fibre_channel(sections: &Sections, facts: &mut Facts) {
     let hosts = sections.names_below("/sys/class/fc_host/").into_iter();
-    let names = hosts.map(|host| sections.value(&format!("/sys/class/fc_host/{host}/port_name")));
+    let names = hosts.map(|host| sections.file_value(&format!("/sys/class/fc_host/{host}/port_name")));
     facts.insert("fibre_channel_wwn".into(), names.filter_map(|name| name.get(2..)).map(|name| json!(name)).collect());
 }
 
@@ -207,7 +207,7 @@ mod tests {
 
     fn facts(text: &str, make: fn(&Sections, &mut Facts)) -> Facts {
         let mut facts = Facts::new();
-        make(&Sections::parse(text.as_bytes(), "@"), &mut facts);
+        make(&Sections::parse_sections(text.as_bytes(), "@"), &mut facts);
         facts
     }
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::sections::{Facts, Sections, assignments, fields};
+use super::sections::{Facts, Sections, assignments, key_values};
 
 pub(super) fn platform(sections: &Sections, facts: &mut Facts) {
-    let words: Vec<&str> = sections.line("uname").split(' ').collect();
+    let words: Vec<&str> = sections.section_line("uname").split(' ').collect();
     let [system, node, kernel, version @ .., architecture] = words.as_slice() else { return };
     // The way of `uname` on 32-bit x86 is not Ansible's.
     let architecture = if matches!(*architecture, "i486" | "i586" | "i686") { "i386" } else { architecture };
@@ -14,7 +14,7 @@ pub(super) fn platform(sections: &Sections, facts: &mut Facts) {
     facts.insert("kernel_version".into(), json!(version.join(" ")));
     facts.insert("machine".into(), json!(words.last()));
     facts.insert("architecture".into(), json!(architecture));
-    let bits = match sections.line("bits") {
+    let bits = match sections.section_line("bits") {
         "" if architecture.contains("64") => "64",
         "" => "32",
         bits => bits,
@@ -27,10 +27,10 @@ pub(super) fn platform(sections: &Sections, facts: &mut Facts) {
     facts.insert("userspace_architecture".into(), json!(userspace));
     facts.insert("nodename".into(), json!(node));
     facts.insert("hostname".into(), json!(node.split('.').next()));
-    let fqdn = fully_qualified(node, sections.line("hosts"));
+    let fqdn = fully_qualified(node, sections.section_line("hosts"));
     facts.insert("domain".into(), json!(fqdn.split_once('.').map_or("", |(_, domain)| domain)));
     facts.insert("fqdn".into(), json!(fqdn));
-    let id = [sections.value("/var/lib/dbus/machine-id"), sections.value("/etc/machine-id")];
+    let id = [sections.file_value("/var/lib/dbus/machine-id"), sections.file_value("/etc/machine-id")];
     if let Some(id) = id.into_iter().find(|id| !id.is_empty()) {
         facts.insert("machine_id".into(), json!(id));
     }
@@ -44,7 +44,7 @@ fn fully_qualified(node: &str, hosts: &str) -> String {
 }
 
 pub(super) fn date_time(sections: &Sections, facts: &mut Facts) {
-    let parts: Vec<&str> = sections.line("date").split('|').collect();
+    let parts: Vec<&str> = sections.section_line("date").split('|').collect();
     let [year, month, day, hour, minute, second, epoch, nanos, zone, offset, weekday, number, week] = parts[..] else {
         return;
     };
@@ -67,7 +67,7 @@ pub(super) fn date_time(sections: &Sections, facts: &mut Facts) {
     facts.insert("date_time".into(), value);
 }
 
-pub(super) fn environment(sections: &Sections, facts: &mut Facts) {
+pub(super) fn environment_facts(sections: &Sections, facts: &mut Facts) {
     let text = sections.section("env");
     let separator = if text.contains('\0') { '\0' } else { '\n' };
     let pairs = text.split(separator).filter_map(|pair| pair.split_once('='));
@@ -76,7 +76,7 @@ pub(super) fn environment(sections: &Sections, facts: &mut Facts) {
 
 pub(super) fn user(sections: &Sections, facts: &mut Facts) {
     let number = |text: &str| text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number));
-    let line = sections.line("passwd");
+    let line = sections.section_line("passwd");
     if let [name, _, uid, gid, gecos, home, shell] = line.split(':').collect::<Vec<_>>()[..] {
         facts.insert("user_id".into(), json!(name));
         facts.insert("user_uid".into(), number(uid));
@@ -85,7 +85,7 @@ pub(super) fn user(sections: &Sections, facts: &mut Facts) {
         facts.insert("user_dir".into(), json!(home));
         facts.insert("user_shell".into(), json!(shell));
     }
-    for (name, value) in fields(sections.file("/proc/self/status").unwrap_or_default()) {
+    for (name, value) in key_values(sections.file_content("/proc/self/status").unwrap_or_default()) {
         let (Some(kind), mut ids) = (
             match name {
                 "Uid" => Some("user"),
@@ -103,8 +103,8 @@ pub(super) fn user(sections: &Sections, facts: &mut Facts) {
 }
 
 pub(super) fn service_manager(sections: &Sections, facts: &mut Facts) {
-    let there = |path: &str| sections.has("there", path);
-    let first = sections.value("/proc/1/comm");
+    let there = |path: &str| sections.has_line("there", path);
+    let first = sections.file_value("/proc/1/comm");
     let name = match first {
         "procd" => "openwrt_init",
         "runit-init" | "runit" => "runit",
@@ -117,8 +117,10 @@ pub(super) fn service_manager(sections: &Sections, facts: &mut Facts) {
         _ if ["/run/systemd/system", "/dev/.run/systemd", "/dev/.systemd"].into_iter().any(there) => "systemd",
         "systemd" => "systemd",
         _ if there("/sbin/openrc") => "openrc",
-        _ if there("/sbin/initctl") && there("/etc/init.d") && !sections.line("init").ends_with("systemd") => "upstart",
-        _ if sections.line("init").ends_with("systemd") => "systemd",
+        _ if there("/sbin/initctl") && there("/etc/init.d") && !sections.section_line("init").ends_with("systemd") => {
+            "upstart"
+        }
+        _ if sections.section_line("init").ends_with("systemd") => "systemd",
         _ if there("/etc/init.d") => "sysvinit",
         _ if there("/etc/runit") => "runit",
         _ => "service",
@@ -128,7 +130,7 @@ pub(super) fn service_manager(sections: &Sections, facts: &mut Facts) {
 
 /// `key=value` words and bare ones; a key given twice keeps its last value, or all of them in `proc_cmdline`.
 pub(super) fn command_line(sections: &Sections, facts: &mut Facts) {
-    let line = sections.value("/proc/cmdline");
+    let line = sections.file_value("/proc/cmdline");
     let words = shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
     let (mut last, mut every) = (Facts::new(), Facts::new());
     for word in words {
@@ -151,7 +153,7 @@ pub(super) fn command_line(sections: &Sections, facts: &mut Facts) {
 
 pub(super) fn resolver(sections: &Sections, facts: &mut Facts) {
     let mut dns = Facts::new();
-    for line in sections.file("/etc/resolv.conf").unwrap_or_default().lines() {
+    for line in sections.file_content("/etc/resolv.conf").unwrap_or_default().lines() {
         let mut words = line.split_whitespace();
         let Some(keyword) = words.next().filter(|word| !word.starts_with(['#', ';'])) else { continue };
         let words: Vec<&str> = words.collect();
@@ -182,26 +184,26 @@ pub(super) fn resolver(sections: &Sections, facts: &mut Facts) {
 }
 
 pub(super) fn apparmor(sections: &Sections, facts: &mut Facts) {
-    let armed = sections.has("there", "/sys/kernel/security/apparmor");
+    let armed = sections.has_line("there", "/sys/kernel/security/apparmor");
     facts.insert("apparmor".into(), json!({ "status": if armed { "enabled" } else { "disabled" } }));
 }
 
 pub(super) fn fips(sections: &Sections, facts: &mut Facts) {
-    facts.insert("fips".into(), json!(sections.value("/proc/sys/crypto/fips_enabled") == "1"));
+    facts.insert("fips".into(), json!(sections.file_value("/proc/sys/crypto/fips_enabled") == "1"));
 }
 
 pub(super) fn selinux(sections: &Sections, facts: &mut Facts) {
-    let selinux = match sections.value("/sys/fs/selinux/enforce") {
+    let selinux = match sections.file_value("/sys/fs/selinux/enforce") {
         "" => json!({ "status": "disabled" }),
         enforce => {
-            let config = assignments(sections.file("/etc/selinux/config").unwrap_or_default());
+            let config = assignments(sections.file_content("/etc/selinux/config").unwrap_or_default());
             let configured = |name: &str| config.get(name).cloned().unwrap_or_else(|| "unknown".to_owned());
             json!({
                 "status": "enabled",
                 "mode": if enforce == "1" { "enforcing" } else { "permissive" },
                 "config_mode": configured("SELINUX"),
                 "type": configured("SELINUXTYPE"),
-                "policyvers": sections.value("/sys/fs/selinux/policyvers").parse::<u64>().ok(),
+                "policyvers": sections.file_value("/sys/fs/selinux/policyvers").parse::<u64>().ok(),
             })
         }
     };
@@ -221,7 +223,7 @@ pub(super) fn systemd(sections: &Sections, facts: &mut Facts) {
 
 pub(super) fn host_keys(sections: &Sections, facts: &mut Facts) {
     for kind in ["dsa", "rsa", "ecdsa", "ed25519"] {
-        let mut words = sections.value(&format!("/etc/ssh/ssh_host_{kind}_key.pub")).split_whitespace();
+        let mut words = sections.file_value(&format!("/etc/ssh/ssh_host_{kind}_key.pub")).split_whitespace();
         if let (Some(algorithm), Some(key)) = (words.next(), words.next()) {
             facts.insert(format!("ssh_host_key_{kind}_public"), json!(key));
             facts.insert(format!("ssh_host_key_{kind}_public_keytype"), json!(algorithm));
@@ -248,11 +250,12 @@ pub(super) fn capabilities(sections: &Sections, facts: &mut Facts) {
 }
 
 pub(super) fn chroot(sections: &Sections, facts: &mut Facts) {
-    facts.insert("is_chroot".into(), json!(sections.line("chroot") == "yes"));
+    facts.insert("is_chroot".into(), json!(sections.section_line("chroot") == "yes"));
 }
 
-pub(super) fn load(sections: &Sections, facts: &mut Facts) {
-    let words: Vec<f64> = sections.value("/proc/loadavg").split(' ').filter_map(|word| word.parse().ok()).collect();
+pub(super) fn load_average(sections: &Sections, facts: &mut Facts) {
+    let words: Vec<f64> =
+        sections.file_value("/proc/loadavg").split(' ').filter_map(|word| word.parse().ok()).collect();
     if let [one, five, fifteen, ..] = words[..] {
         facts.insert("loadavg".into(), json!({ "1m": one, "5m": five, "15m": fifteen }));
     }

@@ -6,14 +6,14 @@ use super::sections::{Facts, Sections};
 
 /// What was found: the first that says what the host is counts, all are kept.
 #[derive(Default)]
-struct Found<'a> {
+struct VirtualizationGuess<'a> {
     /// Kind and role.
     first: Option<(&'a str, &'a str)>,
     guest: Vec<&'a str>,
     host: Vec<&'a str>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> VirtualizationGuess<'a> {
     fn guest(&mut self, kind: &'a str) {
         self.first.get_or_insert((kind, "guest"));
         if !self.guest.contains(&kind) {
@@ -30,7 +30,7 @@ impl<'a> Found<'a> {
 }
 
 pub(super) fn virtualization(sections: &Sections, facts: &mut Facts) {
-    let mut found = Found::default();
+    let mut found = VirtualizationGuess::default();
     // Inside out: a container on a virtual machine is a container.
     containers(sections, &mut found);
     xen(sections, &mut found);
@@ -46,9 +46,9 @@ pub(super) fn virtualization(sections: &Sections, facts: &mut Facts) {
     facts.insert("virtualization_tech_host".into(), json!(found.host));
 }
 
-fn containers<'a>(sections: &'a Sections, found: &mut Found<'a>) {
-    let there = |path: &str| sections.has("virtual-there", path);
-    for group in sections.file("/proc/1/cgroup").unwrap_or_default().lines() {
+fn containers<'a>(sections: &'a Sections, found: &mut VirtualizationGuess<'a>) {
+    let there = |path: &str| sections.has_line("virtual-there", path);
+    for group in sections.file_content("/proc/1/cgroup").unwrap_or_default().lines() {
         match group {
             group if is_docker(group) => found.guest("docker"),
             group if group.contains("/lxc/") || group.contains("/machine.slice/machine-lxc") => found.guest("lxc"),
@@ -57,7 +57,7 @@ fn containers<'a>(sections: &'a Sections, found: &mut Found<'a>) {
         }
     }
     // What the first process was told; only root may read it.
-    if let Some(told) = sections.line("environ").strip_prefix("container=").filter(|told| !told.is_empty()) {
+    if let Some(told) = sections.section_line("environ").strip_prefix("container=").filter(|told| !told.is_empty()) {
         if let Some(kind) = ["lxc", "podman"].into_iter().find(|kind| told.starts_with(kind)) {
             found.guest(kind);
         }
@@ -67,7 +67,7 @@ fn containers<'a>(sections: &'a Sections, found: &mut Found<'a>) {
         if there("/proc/bc") { found.host("openvz") } else { found.guest("openvz") }
     }
     // systemd keeps the same for all to read.
-    let kept = sections.value("/run/systemd/container");
+    let kept = sections.file_value("/run/systemd/container");
     if !kept.is_empty() {
         found.guest(kept);
     }
@@ -87,16 +87,16 @@ fn is_docker(group: &str) -> bool {
     })
 }
 
-fn xen(sections: &Sections, found: &mut Found) {
-    if sections.value("/proc/xen/capabilities").contains("control_d") {
+fn xen(sections: &Sections, found: &mut VirtualizationGuess) {
+    if sections.file_value("/proc/xen/capabilities").contains("control_d") {
         found.host("xen");
-    } else if sections.has("virtual-there", "/proc/xen") {
+    } else if sections.has_line("virtual-there", "/proc/xen") {
         found.first.get_or_insert(("xen", "guest"));
     }
 }
 
-fn firmware(sections: &Sections, found: &mut Found) {
-    let dmi = |file: &str| sections.value(&format!("/sys/class/dmi/id/{file}"));
+fn firmware(sections: &Sections, found: &mut VirtualizationGuess) {
+    let dmi = |file: &str| sections.file_value(&format!("/sys/class/dmi/id/{file}"));
     let (product, vendor, bios) = (dmi("product_name"), dmi("sys_vendor"), dmi("bios_vendor"));
     match product {
         "KVM" | "KVM Server" | "Bochs" | "AHV" | "CloudStack KVM Hypervisor" => found.guest("kvm"),
@@ -124,7 +124,7 @@ fn firmware(sections: &Sections, found: &mut Found) {
     }
 }
 
-fn processor(sections: &Sections, found: &mut Found) {
+fn processor(sections: &Sections, found: &mut VirtualizationGuess) {
     for line in sections.section("cpu").lines() {
         let Some((name, value)) = line.split_once(':').map(|(name, value)| (name.trim(), value.trim())) else {
             continue;
@@ -146,8 +146,8 @@ fn processor(sections: &Sections, found: &mut Found) {
     }
 }
 
-fn hosts(sections: &Sections, found: &mut Found) {
-    let module = |name: &str| sections.has("modules", name);
+fn hosts(sections: &Sections, found: &mut VirtualizationGuess) {
+    let module = |name: &str| sections.has_line("modules", name);
     if module("kvm") {
         found.host("kvm");
     }
@@ -158,7 +158,7 @@ fn hosts(sections: &Sections, found: &mut Found) {
         found.first.get_or_insert(("kvm", "guest"));
         found.host("kvm");
     }
-    if sections.has("virtual-there", "/dev/kvm") {
+    if sections.has_line("virtual-there", "/dev/kvm") {
         found.host("kvm");
     }
 }
@@ -169,7 +169,7 @@ mod tests {
 
     fn facts(text: &str) -> Facts {
         let mut facts = Facts::new();
-        virtualization(&Sections::parse(text.as_bytes(), "@"), &mut facts);
+        virtualization(&Sections::parse_sections(text.as_bytes(), "@"), &mut facts);
         facts
     }
 

@@ -203,10 +203,10 @@ async fn small_questions_are_answered() {
         assert_eq!(remote.which("no such").await.unwrap(), None, "{kind}");
         assert_eq!(remote.which("cd").await.unwrap(), None, "{kind}");
         let home = std::env::var("HOME").unwrap();
-        assert_eq!(remote.expand("~/x y").await.unwrap(), format!("{home}/x y"), "{kind}");
-        assert_eq!(remote.expand("~daemon/x").await.unwrap(), "/usr/sbin/x", "{kind}");
-        assert_eq!(remote.expand("~no-such-user/x").await.unwrap(), "~no-such-user/x", "{kind}");
-        assert_eq!(remote.expand("/a/~").await.unwrap(), "/a/~", "{kind}");
+        assert_eq!(remote.expand_on_host("~/x y").await.unwrap(), format!("{home}/x y"), "{kind}");
+        assert_eq!(remote.expand_on_host("~daemon/x").await.unwrap(), "/usr/sbin/x", "{kind}");
+        assert_eq!(remote.expand_on_host("~no-such-user/x").await.unwrap(), "~no-such-user/x", "{kind}");
+        assert_eq!(remote.expand_on_host("/a/~").await.unwrap(), "/a/~", "{kind}");
     }
 }
 

@@ -12,7 +12,7 @@ async fn odd_names_come_through() {
     for kind in SHELLS {
         let remote = remote(kind).await;
         let place = Place::new();
-        assert_eq!(remote.list(&place.at("")).await.unwrap(), Some(vec![]), "{kind}");
+        assert_eq!(remote.list_directory(&place.at("")).await.unwrap(), Some(vec![]), "{kind}");
         for name in ODD {
             let path = place.at(name);
             assert_eq!(remote.stat(&path, Links::Follow).await.unwrap(), None, "{kind} {name:?}");
@@ -26,7 +26,7 @@ async fn odd_names_come_through() {
             let stat = remote.stat(&link, Links::Keep).await.unwrap().unwrap();
             assert_eq!((stat.kind, stat.link_target.as_deref()), (FileKind::Link, Some(name)), "{kind}");
         }
-        let listed = remote.list(&place.at("")).await.unwrap().unwrap();
+        let listed = remote.list_directory(&place.at("")).await.unwrap().unwrap();
         assert_eq!(listed, place.names(), "{kind}");
         for name in ODD {
             remote.remove(&place.at(name)).await.unwrap();
@@ -76,7 +76,7 @@ async fn reading_what_is_no_file_does_not_hang() {
     let place = Place::new();
     assert_eq!(remote.read(&place.at("none")).await.unwrap(), None);
     assert_eq!(remote.digest(&place.at("none"), Digest::Md5).await.unwrap(), None);
-    assert_eq!(remote.list(&place.at("none")).await.unwrap(), None);
+    assert_eq!(remote.list_directory(&place.at("none")).await.unwrap(), None);
     sh(&remote, &format!("mkfifo {}", place.at("pipe"))).await;
     let error = remote.read(&place.at("pipe")).await.unwrap_err().to_string();
     assert_eq!(error, format!("cannot read {}: Is a named pipe", place.at("pipe")));
@@ -205,7 +205,7 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
         let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
         let progress = |done, total| told.lock().push((done, total));
         remote
-            .upload(from.path(), Expected::Sha1(&sha1(&content)), &place.at("f"), &attributes, &progress)
+            .upload(from.path(), ExpectedDigest::Sha1(&sha1(&content)), &place.at("f"), &attributes, &progress)
             .await
             .unwrap();
         assert!(std::fs::read(place.at("f")).unwrap() == content, "{kind}");
@@ -226,7 +226,7 @@ async fn an_upload_that_arrives_damaged_leaves_the_old_file() {
         std::fs::write(from.path(), vec![b'x'; 100_000]).unwrap();
         let (wrong, attributes) = (sha1(b"something else"), Attributes::default());
         let error = remote
-            .upload(from.path(), Expected::Sha1(&wrong), &place.at("f"), &attributes, &|_, _| ())
+            .upload(from.path(), ExpectedDigest::Sha1(&wrong), &place.at("f"), &attributes, &|_, _| ())
             .await
             .unwrap_err();
         let right = sha1(&[b'x'; 100_000]);
@@ -310,7 +310,7 @@ async fn a_cancelled_upload_leaves_nothing() {
         tokio::select! {
             biased;
             () = half.notified() => {}
-            _ = remote.upload(from.path(), Expected::Sha1("never compared"), &path, &attributes, &progress) => panic!("it ended"),
+            _ = remote.upload(from.path(), ExpectedDigest::Sha1("never compared"), &path, &attributes, &progress) => panic!("it ended"),
         }
         for _ in 0..100 {
             if place.names().is_empty() {
@@ -437,7 +437,10 @@ async fn a_link_in_the_place_of_the_temporary_file_is_not_followed() {
             }
         };
         let attributes = Attributes { mode: Some(0o604), ..Attributes::default() };
-        remote.upload(std::path::Path::new(&source), Expected::Sha1(&digest), &path, &attributes, &exchange).await.ok();
+        remote
+            .upload(std::path::Path::new(&source), ExpectedDigest::Sha1(&digest), &path, &attributes, &exchange)
+            .await
+            .ok();
         assert!(exchanged.load(std::sync::atomic::Ordering::Relaxed), "{kind}: nothing was exchanged");
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched", "{kind}");
         let mode = std::fs::metadata(&victim).unwrap().permissions().mode() & 0o777;

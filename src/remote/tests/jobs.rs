@@ -14,7 +14,7 @@ async fn started(kind: &'static str, place: &Place, command: &Command, limit: Du
     job
 }
 
-async fn ended(kind: &'static str, job: &JobPlace) -> Ended {
+async fn ended(kind: &'static str, job: &JobPlace) -> JobResult {
     let remote = remote(kind).await;
     for _ in 0..200 {
         match remote.job(&job.directory).await.unwrap().expect("there is such a job") {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::lock::{Claimed, Record};
+use super::lock::{LockAttempt, Record};
 use super::*;
 
 fn record(token: u64, run: &str) -> Record {
@@ -17,8 +17,8 @@ fn record(token: u64, run: &str) -> Record {
     }
 }
 
-fn taken(claimed: Result<Claimed, Error>) -> bool {
-    matches!(claimed.unwrap(), Claimed::Taken { .. })
+fn taken(claimed: Result<LockAttempt, Error>) -> bool {
+    matches!(claimed.unwrap(), LockAttempt::Taken { .. })
 }
 
 fn confirmed() -> Arc<Lease> {
@@ -27,13 +27,13 @@ fn confirmed() -> Arc<Lease> {
     lease
 }
 
-fn hold(directory: &str, record: &Record, lease: &Arc<Lease>) -> Hold {
-    Hold {
+fn hold(directory: &str, record: &Record, lease: &Arc<Lease>) -> DeploymentLease {
+    DeploymentLease {
         directory: directory.into(),
         record: Arc::new(record.clone()),
         hosts: Arc::new(HashSet::from(["h1".into()])),
         lease: lease.clone(),
-        roots: Arc::new(Roots::default()),
+        roots: Arc::new(RootSessions::default()),
     }
 }
 
@@ -54,14 +54,14 @@ async fn of_two_claims_one_is_granted_and_tokens_only_rise() {
         assert!(taken(here.claim_lock(&directory, &ann, None).await), "{kind}");
         assert!(taken(here.claim_lock(&directory, &ann, None).await), "{kind}: it is its own");
         let refused = here.claim_lock(&directory, &bob, None).await.unwrap();
-        assert_eq!(refused, Claimed::Held(ann.clone()), "{kind}");
+        assert_eq!(refused, LockAttempt::Held(ann.clone()), "{kind}");
         let seen = here.lock(&directory).await.unwrap().unwrap();
         assert_eq!((seen.record, seen.sessions), (ann.clone(), Some(0)), "{kind}");
         here.release_lock(&directory, &bob).await.unwrap();
         assert_eq!(here.lock(&directory).await.unwrap().unwrap().record, ann, "it is not bob's to give back");
         here.release_lock(&directory, &ann).await.unwrap();
         assert_eq!(here.lock(&directory).await.unwrap().unwrap().record.run, None, "{kind}");
-        assert_eq!(here.claim_lock(&directory, &bob, None).await.unwrap(), Claimed::Low(1), "{kind}");
+        assert_eq!(here.claim_lock(&directory, &bob, None).await.unwrap(), LockAttempt::Low(1), "{kind}");
         let bob = record(2, "bob");
         assert!(taken(here.claim_lock(&directory, &bob, None).await), "{kind}");
     }
@@ -88,11 +88,11 @@ async fn whoever_takes_a_lock_over_learns_how_long_its_holder_was_silent() {
         let place = Place::new();
         let (directory, here) = (place.at("lock"), remote(kind).await);
         let (ann, bob) = (record(1, "ann"), record(2, "bob"));
-        assert!(matches!(here.claim_lock(&directory, &ann, None).await.unwrap(), Claimed::Taken { .. }), "{kind}");
+        assert!(matches!(here.claim_lock(&directory, &ann, None).await.unwrap(), LockAttempt::Taken { .. }), "{kind}");
         sh(&here, &format!("touch -d '-40 seconds' '{directory}/beat'")).await;
-        assert_eq!(here.claim_lock(&directory, &bob, None).await.unwrap(), Claimed::Held(ann.clone()), "{kind}");
+        assert_eq!(here.claim_lock(&directory, &bob, None).await.unwrap(), LockAttempt::Held(ann.clone()), "{kind}");
         let taken = here.claim_lock(&directory, &bob, Some(&ann)).await.unwrap();
-        let Claimed::Taken { silent } = taken else { panic!("{kind}: {taken:?}") };
+        let LockAttempt::Taken { silent } = taken else { panic!("{kind}: {taken:?}") };
         assert!((39..=60).contains(&silent.as_secs()), "{kind}: {silent:?}");
     }
 }

@@ -96,7 +96,13 @@ impl Place {
 /// Uploads a file under the digest that it has.
 pub(super) async fn upload(remote: &Remote, from: &Path, path: &str, attributes: &Attributes) -> Result<Stat, Error> {
     remote
-        .upload(from, Expected::Sha1(&sha1(&std::fs::read(from).unwrap_or_default())), path, attributes, &|_, _| ())
+        .upload(
+            from,
+            ExpectedDigest::Sha1(&sha1(&std::fs::read(from).unwrap_or_default())),
+            path,
+            attributes,
+            &|_, _| (),
+        )
         .await
 }
 

@@ -75,7 +75,7 @@ struct Login {
 #[async_trait]
 impl Connection for Login {
     async fn start(&self, line: &str) -> Result<Process, connection::Error> {
-        self.local.start(&format!("exec runuser -l {} -c {}", self.user, quote::word(line))).await
+        self.local.start(&format!("exec runuser -l {} -c {}", self.user, quote::quote_word(line))).await
     }
     async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, connection::Error> {
         self.local.tunnel(host, port).await
@@ -116,7 +116,7 @@ async fn sudo_without_password_becomes_anyone() {
                 let remote = users.become_user(Become { password, ..sudo(name) }).await.unwrap();
                 assert_eq!(remote.user(), name);
                 let got = sh(&remote, "id -un; echo $HOME; echo ${LANGUAGE-none}").await;
-                let home = remote.expand("~").await.unwrap();
+                let home = remote.expand_on_host("~").await.unwrap();
                 assert_eq!(text(&got.stdout), format!("{name}\n{home}\nnone\n"));
             }
         }

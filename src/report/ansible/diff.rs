@@ -8,7 +8,7 @@ use crate::modules::Diff;
 use crate::report::paint::{Colour, one_line};
 
 /// A unified diff with so many lines around each change and an empty line behind it; nothing if nothing differs.
-pub(super) fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
+pub(super) fn ansible_diff_lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
     let named = |word: &str, header: &str| match header.is_empty() {
         true => word.to_owned(),
         false => one_line(&format!("{word}: {header}")).into_owned(),
@@ -60,7 +60,7 @@ mod tests {
 
     fn shown(before: &str, after: &str) -> Vec<String> {
         let diff = Diff { before: before.into(), after: after.into(), after_header: "/a".into(), ..Diff::default() };
-        lines(&diff, 3).into_iter().map(|(_, line)| line).collect()
+        ansible_diff_lines(&diff, 3).into_iter().map(|(_, line)| line).collect()
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
         let header = String::from("/a");
         let diff =
             Diff { before: side("0600"), after: side("0644"), before_header: header.clone(), after_header: header };
-        let shown: Vec<String> = lines(&diff, 3).into_iter().map(|(_, line)| line).collect();
+        let shown: Vec<String> = ansible_diff_lines(&diff, 3).into_iter().map(|(_, line)| line).collect();
         assert_eq!(shown[..2], ["--- before", "+++ after"]);
         assert_eq!(shown[3..6], [" {", "-    \"mode\": \"0600\"", "+    \"mode\": \"0644\""]);
     }

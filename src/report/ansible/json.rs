@@ -14,10 +14,11 @@ pub(super) fn dumped(value: &Plain, indented: bool) -> String {
     value.sort_all_objects();
     let mut out = Vec::new();
     let written = match indented {
-        true => {
-            value.serialize(&mut Serializer::with_formatter(&mut out, Indented(PrettyFormatter::with_indent(b"    "))))
-        }
-        false => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced { comma: b", " })),
+        true => value.serialize(&mut Serializer::with_formatter(
+            &mut out,
+            AnsiblePrettyFormatter(PrettyFormatter::with_indent(b"    ")),
+        )),
+        false => value.serialize(&mut Serializer::with_formatter(&mut out, AnsibleFormatter { comma: b", " })),
     };
     match written {
         Ok(()) => plain_json(&String::from_utf8_lossy(&out)).into_owned(),
@@ -30,7 +31,7 @@ pub(super) fn on_one_line(value: &Plain) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
     let mut out = Vec::new();
-    match value.serialize(&mut Serializer::with_formatter(&mut out, Spaced { comma: b"," })) {
+    match value.serialize(&mut Serializer::with_formatter(&mut out, AnsibleFormatter { comma: b"," })) {
         Ok(()) => plain_json(&String::from_utf8_lossy(&out)).into_owned(),
         Err(_) => value.to_string(),
     }
@@ -41,7 +42,7 @@ pub(super) fn without_line_ends(value: &Plain) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
     let mut out = Vec::new();
-    let formatter = Indented(PrettyFormatter::with_indent(b" "));
+    let formatter = AnsiblePrettyFormatter(PrettyFormatter::with_indent(b" "));
     match value.serialize(&mut Serializer::with_formatter(&mut out, formatter)) {
         Ok(()) => plain_json(&String::from_utf8_lossy(&out)).replace('\n', ""),
         Err(_) => value.to_string(),
@@ -49,11 +50,11 @@ pub(super) fn without_line_ends(value: &Plain) -> String {
 }
 
 /// `{"a": 1, "b": [1, 2]}`
-struct Spaced {
+struct AnsibleFormatter {
     comma: &'static [u8],
 }
 
-impl Formatter for Spaced {
+impl Formatter for AnsibleFormatter {
     fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
         if first { Ok(()) } else { out.write_all(self.comma) }
     }
@@ -71,9 +72,9 @@ impl Formatter for Spaced {
     }
 }
 
-struct Indented<'a>(PrettyFormatter<'a>);
+struct AnsiblePrettyFormatter<'a>(PrettyFormatter<'a>);
 
-impl Formatter for Indented<'_> {
+impl Formatter for AnsiblePrettyFormatter<'_> {
     fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.0.begin_array(out)
     }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value as Plain};
 
 use super::{ACTIONS, diff, json, result};
 use crate::engine::{Event, Status, TaskResult, TaskStart};
-use crate::report::ad_hoc::{Style, keep};
+use crate::report::ad_hoc::{AdHocStyle, write_result_file};
 use crate::report::paint::{Colour, harmless};
-use crate::report::{Report, Shows};
+use crate::report::{DisplayOptions, Report};
 
 /// Modules whose result is the words of a program.
 const PROGRAMS: &[&str] = &["command", "shell", "raw", "script"];
@@ -17,10 +17,10 @@ const PROGRAMS: &[&str] = &["command", "shell", "raw", "script"];
 pub(in crate::report) struct Minimal {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
-    style: Style,
+    style: AdHocStyle,
     colour: bool,
     verbosity: u8,
-    shows: Shows,
+    shows: DisplayOptions,
     /// Reasons and warnings are said once.
     said: Vec<String>,
 }
@@ -29,10 +29,10 @@ impl Minimal {
     pub(crate) fn new(
         out: Box<dyn Write + Send>,
         err: Box<dyn Write + Send>,
-        style: Style,
+        style: AdHocStyle,
         colour: bool,
         verbosity: u8,
-        shows: Shows,
+        shows: DisplayOptions,
     ) -> Self {
         Minimal { out, err, style, colour, verbosity, shows, said: Vec::new() }
     }
@@ -58,13 +58,13 @@ impl Minimal {
 
     fn result(&mut self, task: &TaskStart, host: &str, result: &TaskResult) -> io::Result<()> {
         for (colour, line) in
-            result.diff.iter().flat_map(|one| diff::lines(one, self.shows.context)).collect::<Vec<_>>()
+            result.diff.iter().flat_map(|one| diff::ansible_diff_lines(one, self.shows.context)).collect::<Vec<_>>()
         {
             self.say(colour, &line)?;
         }
         let object = result::object(result, self.verbosity);
         if let Some(directory) = &self.style.tree {
-            keep(directory, host, &Plain::Object(object.clone()))?;
+            write_result_file(directory, host, &Plain::Object(object.clone()))?;
         }
         let failed = result.failed();
         if failed && !self.style.one_line {
@@ -162,16 +162,16 @@ fn code(object: &Map<String, Plain>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::example_run::{self, Sheet};
+    use crate::report::example_run::{self, CapturedOutput};
     use crate::value::{Value, Vars};
 
     fn told(one_line: bool, result: TaskResult) -> String {
-        let (out, err) = (Sheet::default(), Sheet::default());
-        let style = Style { one_line, tree: None };
-        let mut report = Minimal::new(Box::new(out.clone()), Box::new(err), style, false, 0, Shows::default());
+        let (out, err) = (CapturedOutput::default(), CapturedOutput::default());
+        let style = AdHocStyle { one_line, tree: None };
+        let mut report = Minimal::new(Box::new(out.clone()), Box::new(err), style, false, 0, DisplayOptions::default());
         let task = std::sync::Arc::new(example_run::task(1, "command"));
         report.event(SystemTime::UNIX_EPOCH, &example_run::ended(&task, "h1", result)).unwrap();
-        out.text()
+        out.captured_text()
     }
 
     fn ran(status: Status, code: i32) -> TaskResult {

@@ -14,10 +14,10 @@ use std::time::SystemTime;
 use console::measure_text_width;
 pub(super) use minimal::Minimal;
 pub use place::complaint;
-pub use result::Shape;
+pub use result::ResultFormat;
 
 use super::paint::{Colour, harmless, one_line};
-use super::{Report, Shows};
+use super::{DisplayOptions, Report};
 use crate::engine::{Counts, Event, Recap, Stats, Status, TaskResult, TaskStart};
 use crate::value::{Value, Vars};
 
@@ -32,8 +32,8 @@ const ACTIONS: &[&str] = &["assert", "fail", "include_vars", "validate_argument_
 
 /// What the default callback can be told, by its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Style {
-    pub shape: Shape,
+pub struct AnsibleStyle {
+    pub shape: ResultFormat,
     /// `display_failed_stderr`
     pub failures_to_stderr: bool,
     /// `check_mode_markers`
@@ -52,7 +52,7 @@ pub struct Style {
 
 /// How wide banners are, whether colours are used, how much is said.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
+pub(super) struct PageStyle {
     pub columns: usize,
     pub colour: bool,
     pub verbosity: u8,
@@ -61,11 +61,11 @@ pub(super) struct Page {
 pub(super) struct Ansible {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
-    style: Style,
-    page: Page,
-    shows: Shows,
+    style: AnsibleStyle,
+    page: PageStyle,
+    shows: DisplayOptions,
     /// What was not yet brought out, piece by piece, each for one of the two ways.
-    pending: Vec<(Way, String)>,
+    pending: Vec<(OutputMode, String)>,
     /// Warnings and errors are said once.
     said: HashSet<String>,
     /// The banner of a task that has told nothing yet, while not all results are shown.
@@ -80,7 +80,7 @@ pub(super) struct Ansible {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum OutputMode {
     Out,
     Err,
 }
@@ -99,9 +99,9 @@ impl Ansible {
     pub(super) fn new(
         out: Box<dyn Write + Send>,
         err: Box<dyn Write + Send>,
-        style: Style,
-        page: Page,
-        shows: Shows,
+        style: AnsibleStyle,
+        page: PageStyle,
+        shows: DisplayOptions,
     ) -> Self {
         Ansible {
             out,
@@ -123,7 +123,7 @@ impl Ansible {
         if self.page.colour { colour.paint(text) } else { text.to_owned() }
     }
 
-    fn say(&mut self, way: Way, colour: Colour, text: &str) {
+    fn say(&mut self, way: OutputMode, colour: Colour, text: &str) {
         let text = self.paint(colour, text);
         match self.pending.last_mut() {
             Some((last, pending)) if *last == way => {
@@ -136,7 +136,7 @@ impl Ansible {
 
     fn banner(&mut self, text: &str) {
         let stars = self.page.columns.saturating_sub(measure_text_width(text)).max(3);
-        self.say(Way::Out, Colour::Plain, &format!("\n{text} {}", "*".repeat(stars)));
+        self.say(OutputMode::Out, Colour::Plain, &format!("\n{text} {}", "*".repeat(stars)));
     }
 
     fn mark(&self, checks: bool) -> &'static str {
@@ -154,11 +154,11 @@ impl Ansible {
 
     fn task_path(&mut self, task: &TaskStart) {
         let path = std::path::absolute(task.origin.path()).unwrap_or_else(|_| task.origin.path().to_owned());
-        self.say(Way::Out, Colour::Plain, &format!("task path: {}:{}", path.display(), task.origin.line));
+        self.say(OutputMode::Out, Colour::Plain, &format!("task path: {}:{}", path.display(), task.origin.line));
     }
 
     /// A line of a task: its banner comes first if it was held back.
-    fn line(&mut self, way: Way, colour: Colour, text: &str) {
+    fn line(&mut self, way: OutputMode, colour: Colour, text: &str) {
         if let Some(task) = self.held.take() {
             self.task_banner(&task);
         }
@@ -168,7 +168,7 @@ impl Ansible {
     fn warning(&mut self, text: &str) {
         let text = format!("[WARNING]: {}", harmless(text));
         if self.said.insert(text.clone()) {
-            self.say(Way::Err, Colour::Purple, &text);
+            self.say(OutputMode::Err, Colour::Purple, &text);
         }
     }
 
@@ -184,9 +184,9 @@ impl Ansible {
     fn result(&mut self, told: &TimedEvent, result: &TaskResult) {
         if result.changed {
             for (colour, line) in
-                result.diff.iter().flat_map(|one| diff::lines(one, self.shows.context)).collect::<Vec<_>>()
+                result.diff.iter().flat_map(|one| diff::ansible_diff_lines(one, self.shows.context)).collect::<Vec<_>>()
             {
-                self.line(Way::Out, colour, &harmless(&line));
+                self.line(OutputMode::Out, colour, &harmless(&line));
             }
         }
         match result.status {
@@ -212,15 +212,15 @@ impl Ansible {
         if result::is_shown(told.task.action, result, self.page.verbosity) {
             line.push_str(&format!(" => {}", self.values(told, result)));
         }
-        self.line(Way::Out, colour, &line);
+        self.line(OutputMode::Out, colour, &line);
     }
 
     fn values(&self, told: &TimedEvent, result: &TaskResult) -> String {
-        result::text(told.task.action, result, told.whole, self.page.verbosity, self.style.shape)
+        result::result_text(told.task.action, result, told.whole, self.page.verbosity, self.style.shape)
     }
 
     fn failure(&mut self, told: &TimedEvent, result: &TaskResult) {
-        let way = if self.style.failures_to_stderr { Way::Err } else { Way::Out };
+        let way = if self.style.failures_to_stderr { OutputMode::Err } else { OutputMode::Out };
         let unreachable = result.status == Status::Unreachable || result.values.contains_key("unreachable");
         if !told.whole {
             self.reason(way, told.task, result, unreachable);
@@ -236,12 +236,12 @@ impl Ansible {
             self.line(way, Colour::Red, &format!("{head} => {values}"));
         }
         if result.status == Status::Ignored && told.item.is_empty() {
-            self.line(Way::Out, Colour::Cyan, "...ignoring");
+            self.line(OutputMode::Out, Colour::Cyan, "...ignoring");
         }
     }
 
     /// `[ERROR]: Task failed: …` with the place of the task, once for all hosts that fail for one reason.
-    fn reason(&mut self, way: Way, task: &TaskStart, result: &TaskResult, unreachable: bool) {
+    fn reason(&mut self, way: OutputMode, task: &TaskStart, result: &TaskResult, unreachable: bool) {
         let message = match (&result.message, result.no_log) {
             (_, true) => "the reason is hidden by no_log",
             (Some(message), false) => message,
@@ -272,7 +272,7 @@ impl Ansible {
             if self.page.verbosity > 1 {
                 let file = playbook.rsplit('/').next().unwrap_or(&playbook).to_owned();
                 self.banner(&format!("PLAYBOOK: {file}"));
-                self.say(Way::Out, Colour::Plain, &format!("{plays} plays in {playbook}"));
+                self.say(OutputMode::Out, Colour::Plain, &format!("{plays} plays in {playbook}"));
             }
             if self.style.check && self.style.marks_check_mode {
                 self.banner("DRY RUN");
@@ -290,27 +290,27 @@ impl Ansible {
         hosts.sort_by(|one, other| one.0.cmp(other.0));
         for (host, counts) in hosts {
             let line = self.counted(host, counts);
-            self.say(Way::Out, Colour::Plain, &line);
+            self.say(OutputMode::Out, Colour::Plain, &line);
         }
-        self.say(Way::Out, Colour::Plain, "");
+        self.say(OutputMode::Out, Colour::Plain, "");
         let Stats { run, hosts } = &recap.stats;
         if self.style.stats && (!run.is_empty() || !hosts.is_empty()) {
             self.banner("CUSTOM STATS:");
             let text = |stats: &Vars| {
-                let all = stats.iter().map(|(name, value)| (name.to_string(), super::plain(value)));
+                let all = stats.iter().map(|(name, value)| (name.to_string(), super::to_json(value)));
                 json::without_line_ends(&serde_json::Value::Object(all.collect()))
             };
             let mut hosts: Vec<_> = hosts.iter().collect();
             hosts.sort_by_key(|(host, _)| (*host).clone());
             let of_hosts: String = hosts.iter().map(|(host, stats)| format!("\t{host}: {}\n", text(stats))).collect();
             let of_run = if run.is_empty() { String::new() } else { format!("\n\tRUN: {}\n", text(run)) };
-            self.say(Way::Out, Colour::Plain, &format!("{of_hosts}{of_run}"));
+            self.say(OutputMode::Out, Colour::Plain, &format!("{of_hosts}{of_run}"));
         }
         if self.style.check && self.style.marks_check_mode {
             self.banner("DRY RUN");
         }
         if recap.interrupted {
-            self.say(Way::Err, Colour::Red, "[ERROR]: User interrupted execution");
+            self.say(OutputMode::Err, Colour::Red, "[ERROR]: User interrupted execution");
         }
     }
 
@@ -359,14 +359,14 @@ impl Ansible {
                 self.play_banner(name);
             }
             Event::NextBatch => self.banner(&self.play.clone()),
-            Event::NoHosts { .. } => self.say(Way::Out, Colour::Cyan, "skipping: no hosts matched"),
+            Event::NoHosts { .. } => self.say(OutputMode::Out, Colour::Cyan, "skipping: no hosts matched"),
             Event::TaskStart(task) => match self.shows.ok && self.shows.skipped {
                 true => self.task_banner(task),
                 false => self.held = Some(task.clone()),
             },
             Event::HostStart { task, host } if self.style.host_starts => {
                 let words = format!(" [started TASK: {} on {}]", one_line(&task.name), one_line(host));
-                self.line(Way::Out, Colour::Green, &words);
+                self.line(OutputMode::Out, Colour::Green, &words);
             }
             Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } | Event::Question(_) => {}
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
@@ -388,17 +388,17 @@ impl Ansible {
                     let told = TimedEvent { task, host: String::new(), item: String::new(), whole: false };
                     words.push_str(&format!("Result was: {}", self.values(&told, result)));
                 }
-                self.line(Way::Out, Colour::Plain, &words);
+                self.line(OutputMode::Out, Colour::Plain, &words);
             }
             Event::AsyncPoll { host, job, .. } => {
                 self.jobs.insert(host.clone(), job.clone());
                 let words = format!("ASYNC POLL on {}: jid={job} started=True finished=False", one_line(host));
-                self.line(Way::Out, Colour::Plain, &words);
+                self.line(OutputMode::Out, Colour::Plain, &words);
             }
             Event::Meta { task, host, skipped } => {
                 self.task_banner(task);
                 if *skipped && self.shows.skipped {
-                    self.line(Way::Out, Colour::Cyan, &format!("skipping: [{}]", one_line(host)));
+                    self.line(OutputMode::Out, Colour::Cyan, &format!("skipping: [{}]", one_line(host)));
                 }
             }
             Event::Included { what, path, item, hosts } => {
@@ -406,7 +406,7 @@ impl Ansible {
                 let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
                 let item = item.as_ref().map_or_else(String::new, |item| format!(" => (item={item})"));
                 self.line(
-                    Way::Out,
+                    OutputMode::Out,
                     Colour::Cyan,
                     &one_line(&format!("included: {what} for {}{item}", hosts.join(", "))),
                 );
@@ -425,7 +425,7 @@ impl Ansible {
         let named = || result.values.get("ansible_job_id").filter(|_| ended).map(ToString::to_string);
         let Some(job) = known.or_else(named) else { return };
         let word = if result.failed() || result.status == Status::Ignored { "FAILED" } else { "OK" };
-        self.line(Way::Out, Colour::Plain, &format!("ASYNC {word} on {}: jid={job}", one_line(host)));
+        self.line(OutputMode::Out, Colour::Plain, &format!("ASYNC {word} on {}: jid={job}", one_line(host)));
     }
 }
 
@@ -437,7 +437,7 @@ impl Report for Ansible {
 
     fn show(&mut self) -> io::Result<()> {
         for (way, text) in std::mem::take(&mut self.pending) {
-            let stream = if way == Way::Out { &mut self.out } else { &mut self.err };
+            let stream = if way == OutputMode::Out { &mut self.out } else { &mut self.err };
             stream.write_all(text.as_bytes())?;
             stream.flush()?;
         }

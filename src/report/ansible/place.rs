@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::report::paint::harmless;
 use crate::value::Origin;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// Lines that are shown before the one that is meant.
 const BEFORE: usize = 2;
@@ -33,7 +33,7 @@ pub(super) fn excerpt(origin: &Origin) -> String {
     let room = WIDTH - margin - 1;
     let numbers = origin.line.saturating_sub(BEFORE).max(1)..=origin.line;
     let mut lines: Vec<String> =
-        numbers.map(|number| numbered(origin.source.line(number), number, margin, room)).collect();
+        numbers.map(|number| numbered(origin.source.source_line(number), number, margin, room)).collect();
     if origin.column <= room {
         let blanks = " ".repeat(origin.column.saturating_sub(1));
         lines.push(format!("{} {blanks}^ column {}", " ".repeat(margin), origin.column));
@@ -53,7 +53,7 @@ fn numbered(text: &str, number: usize, margin: usize, room: usize) -> String {
 
 /// A complaint as `ansible-playbook` shows an error that is not a task's, without a final newline; behind the last line
 /// of an excerpt there is an empty one.
-pub fn complaint(complaint: &Complaint) -> String {
+pub fn complaint(complaint: &Diagnostic) -> String {
     let place = complaint.origin.as_ref().map_or_else(String::new, |origin| format!("\n{}", excerpt(origin)));
     let hint = complaint.hint.as_ref().map_or_else(String::new, |hint| format!("\n\n{hint}"));
     let end = if place.is_empty() && hint.is_empty() { "" } else { "\n" };
@@ -73,9 +73,9 @@ mod tests {
         let origin = Origin { source: Arc::new(Source::new("/srv/site.yml", text)), line: 4, column: 7 };
         let shown = "Origin: /srv/site.yml:4:7\n\n2   tasks:\n3\n4     - ping:\n        ^ column 7";
         assert_eq!(excerpt(&origin), shown);
-        let told = Complaint::new("wrong", Some(&origin));
+        let told = Diagnostic::new("wrong", Some(&origin));
         assert_eq!(complaint(&told), format!("wrong\n{shown}\n"));
-        assert_eq!(complaint(&Complaint::new("wrong", None)), "wrong");
+        assert_eq!(complaint(&Diagnostic::new("wrong", None)), "wrong");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Plain, json};
 
 use super::json::dumped;
 use crate::engine::{Status, TaskResult};
-use crate::report::plain;
+use crate::report::to_json;
 use crate::value::{Value, yaml};
 
 /// What stands for a result under `no_log`; programs that read this format look for it.
@@ -30,7 +30,7 @@ const NOT_OF_DEBUG: &[&str] = &[
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct ResultFormat {
     /// YAML (`callback_result_format`); otherwise JSON.
     pub yaml: bool,
     /// A line for each entry (`callback_format_pretty`); None: as the verbosity says.
@@ -44,7 +44,13 @@ pub(super) fn is_shown(action: &str, result: &TaskResult, verbosity: u8) -> bool
 }
 
 /// The result as text. `whole`: of a loop, whose items were told one by one.
-pub(super) fn text(action: &str, result: &TaskResult, whole: bool, verbosity: u8, shape: Shape) -> String {
+pub(super) fn result_text(
+    action: &str,
+    result: &TaskResult,
+    whole: bool,
+    verbosity: u8,
+    shape: ResultFormat,
+) -> String {
     let talks = TALKATIVE.contains(&action) && result.status != Status::Skipped && !result.no_log;
     let mut object = object(result, verbosity);
     // A loop without items has no results either.
@@ -72,7 +78,7 @@ pub(super) fn only_of_debug(object: &mut Map<String, Plain>) {
 /// The result as one object: return values, `changed` and what goes with how it ended.
 pub(super) fn object(result: &TaskResult, verbosity: u8) -> Map<String, Plain> {
     let mut object: Map<String, Plain> =
-        result.values.iter().map(|(name, value)| (name.to_string(), plain(value))).collect();
+        result.values.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect();
     object.remove("failed");
     object.remove("skipped");
     object.insert("changed".into(), json!(result.changed));
@@ -103,7 +109,7 @@ fn as_yaml(mut object: Map<String, Plain>) -> String {
         }
     }
     let value: Value = serde_json::from_value(Plain::Object(object)).unwrap_or_default();
-    let style = yaml::Style { indent: 4, ..yaml::Style::default() };
+    let style = yaml::YamlStyle { indent: 4, ..yaml::YamlStyle::default() };
     let text = yaml::emit(&value, &style);
     text.lines().map(|line| format!("\n{}{line}", if line.is_empty() { "" } else { "    " })).collect()
 }
@@ -116,7 +122,13 @@ mod tests {
 
     fn shown(action: &str, values: &[(&str, &str)], verbosity: u8) -> String {
         let values: Vars = values.iter().map(|(name, value)| ((*name).into(), Value::from(*value))).collect();
-        text(action, &TaskResult { values, ..example_run::result(Status::Ok) }, false, verbosity, Shape::default())
+        result_text(
+            action,
+            &TaskResult { values, ..example_run::result(Status::Ok) },
+            false,
+            verbosity,
+            ResultFormat::default(),
+        )
     }
 
     #[test]
@@ -136,7 +148,7 @@ mod tests {
     #[test]
     fn under_no_log_it_is_said_that_something_is_hidden() {
         let result = TaskResult { no_log: true, ..example_run::result(Status::Changed) };
-        let told = text("command", &result, false, 1, Shape::default());
+        let told = result_text("command", &result, false, 1, ResultFormat::default());
         assert_eq!(told, format!(r#"{{"censored": "{CENSORED}", "changed": true}}"#));
     }
 
@@ -144,7 +156,7 @@ mod tests {
     fn yaml_stands_below_the_line_and_says_nothing_twice() {
         let values = Vars::from([("stdout".into(), Value::from("x")), ("stdout_lines".into(), Value::from(vec!["x"]))]);
         let result = TaskResult { values, ..example_run::result(Status::Changed) };
-        let told = text("command", &result, false, 1, Shape { yaml: true, pretty: None });
+        let told = result_text("command", &result, false, 1, ResultFormat { yaml: true, pretty: None });
         assert_eq!(told, "\n    changed: true\n    stdout: x\n    stdout_lines: <omitted>");
     }
 }

@@ -3,23 +3,23 @@
 use std::time::SystemTime;
 
 use super::*;
-use crate::report::example_run::{self, Sheet};
+use crate::report::example_run::{self, CapturedOutput};
 use crate::value::Vars;
 
 /// What the events are told as: on standard output, on standard error.
-fn told(style: Style, verbosity: u8, shows: Shows, events: &[Event]) -> (String, String) {
-    let (out, err) = (Sheet::default(), Sheet::default());
-    let page = Page { columns: COLUMNS, colour: false, verbosity };
+fn told(style: AnsibleStyle, verbosity: u8, shows: DisplayOptions, events: &[Event]) -> (String, String) {
+    let (out, err) = (CapturedOutput::default(), CapturedOutput::default());
+    let page = PageStyle { columns: COLUMNS, colour: false, verbosity };
     let mut report = Ansible::new(Box::new(out.clone()), Box::new(err.clone()), style, page, shows);
     for event in events {
         report.event(SystemTime::UNIX_EPOCH, event).unwrap();
     }
     report.end().unwrap();
-    (out.text(), err.text())
+    (out.captured_text(), err.captured_text())
 }
 
 fn shown(events: &[Event]) -> String {
-    told(Style::default(), 0, Shows::default(), events).0
+    told(AnsibleStyle::default(), 0, DisplayOptions::default(), events).0
 }
 
 fn task(name: &str) -> Arc<TaskStart> {
@@ -28,7 +28,7 @@ fn task(name: &str) -> Arc<TaskStart> {
 
 #[test]
 fn a_run_is_told_in_the_lines_of_the_default_callback() {
-    let events: Vec<Event> = example_run::run().into_iter().map(|told| told.event).collect();
+    let events: Vec<Event> = example_run::example_events().into_iter().map(|told| told.event).collect();
     let place = std::path::absolute("site.yml").unwrap();
     let expected = format!(
         "
@@ -93,7 +93,7 @@ fn what_no_log_hides_is_censored_in_labels_and_results() {
         label: "s3cret".into(),
         result: Arc::new(result),
     };
-    let (out, _) = told(Style::default(), 1, Shows::default(), &[item]);
+    let (out, _) = told(AnsibleStyle::default(), 1, DisplayOptions::default(), &[item]);
     assert!(out.starts_with("changed: [h1 -> h2] => (item=(censored due to no_log)) => {\"censored\": \"the output"));
     assert!(!out.contains("s3cret"), "{out}");
 }
@@ -101,7 +101,7 @@ fn what_no_log_hides_is_censored_in_labels_and_results() {
 #[test]
 fn warnings_go_to_standard_error_once() {
     let warning = Event::Warning("odd".into());
-    let (out, err) = told(Style::default(), 0, Shows::default(), &[warning.clone(), warning]);
+    let (out, err) = told(AnsibleStyle::default(), 0, DisplayOptions::default(), &[warning.clone(), warning]);
     assert_eq!((out.as_str(), err.as_str()), ("", "[WARNING]: odd\n"));
 }
 
@@ -115,26 +115,26 @@ fn a_task_that_has_nothing_to_tell_has_no_banner_when_ok_hosts_are_not_displayed
             Event::TaskEnd(task.clone()),
         ]
     };
-    let shows = Shows { ok: false, ..Shows::default() };
-    assert_eq!(told(Style::default(), 0, shows, &events(Status::Ok)).0, "");
-    let changed = told(Style::default(), 0, shows, &events(Status::Changed)).0;
+    let shows = DisplayOptions { ok: false, ..DisplayOptions::default() };
+    assert_eq!(told(AnsibleStyle::default(), 0, shows, &events(Status::Ok)).0, "");
+    let changed = told(AnsibleStyle::default(), 0, shows, &events(Status::Changed)).0;
     assert!(changed.starts_with("\nTASK [Quiet] ***") && changed.ends_with("changed: [h1]\n"), "{changed}");
 }
 
 #[test]
 fn the_switches_of_the_callback_are_heard() {
-    let style = Style {
+    let style = AnsibleStyle {
         failures_to_stderr: true,
         marks_check_mode: true,
         path_on_failure: true,
         check: true,
         playbooks: vec![("a/site.yml".into(), 1)],
-        ..Style::default()
+        ..AnsibleStyle::default()
     };
     let play = Event::PlayStart { name: "P".into(), origin: example_run::origin(1), hosts: Vec::new(), check: true };
     let task = task("T");
     let failure = example_run::ended(&task, "h1", example_run::result(Status::Failed));
-    let (out, err) = told(style, 0, Shows::default(), &[play, Event::TaskStart(task), failure]);
+    let (out, err) = told(style, 0, DisplayOptions::default(), &[play, Event::TaskStart(task), failure]);
     assert!(out.starts_with("\nDRY RUN ***") && out.contains("PLAY [P] [CHECK MODE] *"), "{out}");
     assert!(out.contains("TASK [T] [CHECK MODE]") && out.contains("task path: /"), "{out}");
     assert!(err.contains("fatal: [h1]: FAILED! => {\"changed\": false}\n"), "{err}");

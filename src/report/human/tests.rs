@@ -1,21 +1,21 @@
 //! What a person reads of a run: in a log, above a live view, and of texts that would forge lines.
 
-use super::super::example_run::{self, Sheet};
+use super::super::example_run::{self, CapturedOutput};
 use super::*;
 
-fn style(stamped: bool) -> Style {
-    Style { colour: false, width: 40, verbosity: 0, stamped }
+fn style(stamped: bool) -> HumanStyle {
+    HumanStyle { colour: false, width: 40, verbosity: 0, stamped }
 }
 
 #[test]
 fn a_log_has_the_moment_of_every_event_before_its_lines() {
-    let sheet = Sheet::default();
-    let mut log = Human::new(Box::new(sheet.clone()), Style { width: 0, ..style(true) });
-    for told in example_run::run() {
+    let sheet = CapturedOutput::default();
+    let mut log = Human::new(Box::new(sheet.clone()), HumanStyle { width: 0, ..style(true) });
+    for told in example_run::example_events() {
         log.event(told.at, &told.event).unwrap();
         log.show().unwrap();
     }
-    let text = sheet.text();
+    let text = sheet.captured_text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "2023-11-14T22:13:20.000Z PLAY [Cluster] ***");
     assert_eq!(lines[2], "2023-11-14T22:13:24.000Z changed: [h1]");
@@ -25,7 +25,7 @@ fn a_log_has_the_moment_of_every_event_before_its_lines() {
 
 #[test]
 fn no_text_of_data_forges_a_line() {
-    let sheet = Sheet::default();
+    let sheet = CapturedOutput::default();
     let mut human = Human::new(Box::new(sheet.clone()), style(false));
     let evil = "x\nok: [h2]\u{1b}[2J\u{9b}";
     let task = Arc::new(TaskStart { action: "assert", ..example_run::task(1, evil) });
@@ -52,7 +52,7 @@ fn no_text_of_data_forges_a_line() {
         human.event(SystemTime::UNIX_EPOCH, event).unwrap();
     }
     human.show().unwrap();
-    let text = sheet.text();
+    let text = sheet.captured_text();
     assert!(text.lines().all(|line| !line.starts_with("ok: [h2]")), "{text}");
     assert!(!text.contains(['\u{1b}', '\u{9b}']), "{text:?}");
     assert_eq!(text.matches("ok: [h2]").count(), 13, "{text}");
@@ -60,14 +60,18 @@ fn no_text_of_data_forges_a_line() {
 
 #[test]
 fn the_view_is_gone_when_the_run_ends_although_no_recap_came() {
-    let sheet = Sheet::default();
+    let sheet = CapturedOutput::default();
     let mut human = Human::live(Screen::new(Box::new(sheet.clone()), || (24, 80)), style(false));
-    for told in example_run::run().into_iter().take(5) {
+    for told in example_run::example_events().into_iter().take(5) {
         human.event(told.at, &told.event).unwrap();
     }
     std::thread::sleep(Duration::from_millis(750));
     human.show().unwrap();
-    assert!(sheet.text().ends_with("etcd : Start it: 1/2 done, 1 running\n  h2        0 s\n"), "{}", sheet.text());
+    assert!(
+        sheet.captured_text().ends_with("etcd : Start it: 1/2 done, 1 running\n  h2        0 s\n"),
+        "{}",
+        sheet.captured_text()
+    );
     human.end().unwrap();
-    assert!(sheet.text().ends_with("\r\x1b[2A\x1b[J"), "{:?}", sheet.text());
+    assert!(sheet.captured_text().ends_with("\r\x1b[2A\x1b[J"), "{:?}", sheet.captured_text());
 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 pub use send::Exporter;
-pub use settings::Settings;
+pub use settings::OtlpSettings;
 
 use self::send::Outbox;
-use self::span::{Id, Note, Span};
+use self::span::{Id, Span, SpanEvent};
 use super::Report;
 use super::json::status_word;
 use crate::engine::{Event, TaskResult, TaskStart};
@@ -37,12 +37,12 @@ pub(super) struct Traces {
 }
 
 /// Opens the report, and what sends its spans.
-pub(super) fn open(settings: Settings) -> (Traces, Exporter) {
+pub(super) fn open_traces(settings: OtlpSettings) -> (Traces, Exporter) {
     let (trace, parent) = match settings.parent {
         Some((trace, span)) => (trace, Some(span)),
         None => (Id::new(), None),
     };
-    let (outbox, exporter) = send::start(settings);
+    let (outbox, exporter) = send::start_exporter(settings);
     (Traces::new(outbox, trace, parent), exporter)
 }
 
@@ -99,7 +99,7 @@ impl Traces {
         })
     }
 
-    fn note(&mut self, task: &TaskStart, host: &Arc<str>, note: Note) {
+    fn note(&mut self, task: &TaskStart, host: &Arc<str>, note: SpanEvent) {
         let span = self.host(task, host, note.at);
         if span.notes.len() < NOTES {
             span.notes.push(note);
@@ -155,13 +155,13 @@ impl Report for Traces {
             }
             Event::HostStart { task, host } => _ = self.host(task, host, at),
             Event::Item { task, host, label, result, .. } => {
-                let note = Note::new("item", at)
+                let note = SpanEvent::new("item", at)
                     .with("windlass.item", label.as_str())
                     .with("windlass.status", status_word(result.status));
                 self.note(task, host, note);
             }
             Event::Retry { task, host, attempt, .. } => {
-                self.note(task, host, Note::new("retry", at).with("windlass.attempt", *attempt as i64));
+                self.note(task, host, SpanEvent::new("retry", at).with("windlass.attempt", *attempt as i64));
             }
             Event::Result { task, host, result, .. } => self.result(task, host, result, at),
             Event::Recap(recap) => {

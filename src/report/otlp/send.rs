@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::settings::Settings;
+use super::settings::OtlpSettings;
 use super::span::{Attribute, Span, attribute};
 use crate::http::{self, Request, Tls, Url};
 
@@ -43,7 +43,7 @@ pub struct Exporter {
 
 impl Exporter {
     /// Waits for the last spans, for some seconds at the most. The outbox must be gone. The result is warnings.
-    pub async fn finish(self) -> Vec<String> {
+    pub async fn flush(self) -> Vec<String> {
         match timeout(PARTING, self.work).await {
             Ok(Ok(warnings)) => warnings,
             Ok(Err(error)) => vec![format!("cannot send traces: {error}")],
@@ -56,7 +56,7 @@ impl Exporter {
 }
 
 /// Begins to send, on the runtime that this is called on.
-pub(super) fn start(settings: Settings) -> (Outbox, Exporter) {
+pub(super) fn start_exporter(settings: OtlpSettings) -> (Outbox, Exporter) {
     let (sender, receiver) = unbounded_channel();
     let address = settings.url.address();
     let work = tokio::spawn(Sending::new(settings).run(receiver));
@@ -64,7 +64,7 @@ pub(super) fn start(settings: Settings) -> (Outbox, Exporter) {
 }
 
 struct Sending {
-    settings: Settings,
+    settings: OtlpSettings,
     tls: Result<Tls, String>,
     resource: Plain,
     lost: usize,
@@ -74,7 +74,7 @@ struct Sending {
 }
 
 impl Sending {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: OtlpSettings) -> Self {
         let tls = match settings.url.secure {
             true => trusted(settings.authorities.as_ref()),
             false => Ok(Tls::none()),
@@ -133,7 +133,7 @@ impl Sending {
     }
 
     fn request(&self, batch: &[Span]) -> Request {
-        let spans: Plain = batch.iter().map(Span::plain).collect();
+        let spans: Plain = batch.iter().map(Span::span_json).collect();
         let scope = json!({"name": "windlass", "version": env!("CARGO_PKG_VERSION")});
         let body =
             json!({"resourceSpans": [{"resource": self.resource, "scopeSpans": [{"scope": scope, "spans": spans}]}]});
@@ -155,7 +155,7 @@ impl Sending {
     }
 }
 
-fn resource(settings: &Settings) -> Plain {
+fn resource(settings: &OtlpSettings) -> Plain {
     let mut attributes =
         vec![("service.name", settings.service.as_str()), ("service.version", env!("CARGO_PKG_VERSION"))];
     attributes.extend(settings.resource.iter().map(|(key, value)| (key.as_str(), value.as_str())));

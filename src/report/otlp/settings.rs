@@ -11,7 +11,7 @@ use crate::value::Secret;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub struct Settings {
+pub struct OtlpSettings {
     /// Of the collector, with `/v1/traces`.
     pub url: Url,
     /// Further headers; they may hold a key.
@@ -28,10 +28,13 @@ pub struct Settings {
     pub(super) remarks: Vec<String>,
 }
 
-impl Settings {
+impl OtlpSettings {
     /// `option` is `--otlp`; `variable` looks up the environment. None: nobody wants traces. The error says which
     /// setting is wrong, and shows no header's value.
-    pub fn read(option: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
+    pub fn from_option(
+        option: Option<&str>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, String> {
         let variable = |name: &str| variable(name).map(|text| text.trim().to_string()).filter(|text| !text.is_empty());
         let traces = |name: &str| {
             let own = format!("OTEL_EXPORTER_OTLP_TRACES_{name}");
@@ -71,7 +74,7 @@ impl Settings {
         if parent.as_deref().is_some_and(|text| traceparent(text).is_none()) {
             remarks.push("ignored TRACEPARENT: it is not a valid trace context".to_string());
         }
-        Ok(Some(Settings {
+        Ok(Some(OtlpSettings {
             url,
             headers: headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect(),
             timeout: milliseconds.transpose()?.map_or(TIMEOUT, Duration::from_millis),
@@ -110,7 +113,7 @@ fn decoded(text: &str) -> String {
 fn traceparent(text: &str) -> Option<(Id<16>, Id<8>)> {
     let mut parts = text.split('-');
     let version = parts.next()?;
-    let (trace, span) = (Id::parse(parts.next()?)?, Id::parse(parts.next()?)?);
+    let (trace, span) = (Id::parse_id(parts.next()?)?, Id::parse_id(parts.next()?)?);
     let flags = parts.next()?;
     let known =
         version.len() == 2 && version != "ff" && flags.len() == 2 && (version != "00" || parts.next().is_none());
@@ -121,9 +124,9 @@ fn traceparent(text: &str) -> Option<(Id<16>, Id<8>)> {
 mod tests {
     use super::*;
 
-    fn read(option: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<Settings>, String> {
+    fn read(option: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<OtlpSettings>, String> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
-        Settings::read(option, find)
+        OtlpSettings::from_option(option, find)
     }
 
     #[test]

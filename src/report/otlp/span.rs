@@ -19,7 +19,7 @@ impl<const BYTES: usize> Id<BYTES> {
     }
 
     /// From hexadecimal digits; None: they are no id (all zeros is none either).
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse_id(text: &str) -> Option<Self> {
         let mut bytes = [0; BYTES];
         if text.len() != BYTES * 2 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
@@ -88,15 +88,15 @@ pub(super) fn attribute(key: &str, value: &Attribute) -> Plain {
 
 /// Something that happened within a span.
 #[derive(Debug, Clone)]
-pub(super) struct Note {
+pub(super) struct SpanEvent {
     pub name: &'static str,
     pub at: SystemTime,
     attributes: Vec<(&'static str, Attribute)>,
 }
 
-impl Note {
+impl SpanEvent {
     pub(super) fn new(name: &'static str, at: SystemTime) -> Self {
-        Note { name, at, attributes: Vec::new() }
+        SpanEvent { name, at, attributes: Vec::new() }
     }
 
     pub(super) fn with(mut self, key: &'static str, value: impl Into<Attribute>) -> Self {
@@ -114,7 +114,7 @@ pub(super) struct Span {
     begun: SystemTime,
     ended: SystemTime,
     attributes: Vec<(&'static str, Attribute)>,
-    pub notes: Vec<Note>,
+    pub notes: Vec<SpanEvent>,
     /// Why it failed.
     pub error: Option<String>,
 }
@@ -134,11 +134,11 @@ impl Span {
         self
     }
 
-    pub(super) fn plain(&self) -> Plain {
+    pub(super) fn span_json(&self) -> Plain {
         let attributes = |list: &[(&'static str, Attribute)]| -> Plain {
             list.iter().map(|(key, value)| attribute(key, value)).collect()
         };
-        let note = |note: &Note| json!({"name": note.name, "timeUnixNano": nanoseconds(note.at), "attributes": attributes(&note.attributes)});
+        let note = |note: &SpanEvent| json!({"name": note.name, "timeUnixNano": nanoseconds(note.at), "attributes": attributes(&note.attributes)});
         let mut span = json!({
             "traceId": self.trace.to_string(),
             "spanId": self.id.to_string(),

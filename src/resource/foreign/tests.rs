@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{Bastion, Bundle, File, Hook, HostKeys, Plain, Reached, Refused, Rule, Secret, below, fields, rule};
+use super::{
+    Bastion, Bundle, File, Hook, HostKeys, Plain, Reached, Refused, Rule, Secret, below, foreign_fields, rule,
+};
 use crate::resource::schema::KINDS;
-use crate::resource::{Allowed, Deployment, Resource, Trust, of_source};
+use crate::resource::{Deployment, ForeignResourceLimits, Resource, Trust, of_source};
 use crate::value::origin::Source;
 
 /// Goes down the schema as far as no rule decides; gives the patterns of rules that decided, and of what has none.
@@ -36,7 +38,7 @@ fn walk(
 fn every_field_of_every_kind_has_a_rule_and_every_rule_a_field() {
     for kind in KINDS.iter() {
         let (mut found, mut without) = (BTreeSet::new(), Vec::new());
-        let fields = fields(&kind.name);
+        let fields = foreign_fields(&kind.name);
         walk(&kind.schema["properties"]["spec"], fields, "", &mut found, &mut without);
         assert_eq!(without, Vec::<String>::new(), "{}: give each its rule in src/resource/foreign.rs", kind.name);
         let listed: BTreeSet<String> = fields.iter().map(|(field, _)| (*field).to_owned()).collect();
@@ -75,7 +77,9 @@ fn what_refers_to_this_machine_is_plain_nowhere() {
             let within = |inner: &str, outer: &str| {
                 inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
             };
-            let of = fields(&kind.name).iter().filter(|(field, _)| within(field, &pattern) || within(&pattern, field));
+            let of = foreign_fields(&kind.name)
+                .iter()
+                .filter(|(field, _)| within(field, &pattern) || within(&pattern, field));
             let plain: Vec<_> = of.filter(|(_, rule)| matches!(rule, Plain | Reached | HostKeys)).collect();
             assert!(plain.is_empty(), "{}: {pattern}: {plain:?}", kind.name);
         }
@@ -100,7 +104,7 @@ fn the_documentation_has_every_field() {
     };
     let mut table = String::new();
     for kind in KINDS.iter() {
-        for (field, rule) in fields(&kind.name) {
+        for (field, rule) in foreign_fields(&kind.name) {
             table += &format!("| {} | `{field}` | {} |\n", kind.name, words(*rule));
         }
     }
@@ -134,18 +138,18 @@ spec:
   hooks: [{stage: etcd, when: before, playbook: notify}]
 ";
 
-fn allowed() -> Allowed {
-    Allowed {
+fn allowed() -> ForeignResourceLimits {
+    ForeignResourceLimits {
         bastions: vec!["jump@gate:2200".to_owned()],
         bundles: [("karmada-1.18".to_owned(), "/srv/1.18".into())].into(),
         files: [("metrics".to_owned(), "/srv/metrics.yaml".into())].into(),
         hooks: [("notify".to_owned(), "/srv/notify.yml".into())].into(),
-        ..Allowed::default()
+        ..ForeignResourceLimits::default()
     }
 }
 
-fn read(text: &str, trust: Trust, allowed: &Allowed) -> Result<Deployment, Vec<String>> {
-    let told = |complaint: &crate::value::origin::Complaint| complaint.message.clone();
+fn read(text: &str, trust: Trust, allowed: &ForeignResourceLimits) -> Result<Deployment, Vec<String>> {
+    let told = |complaint: &crate::value::origin::Diagnostic| complaint.message.clone();
     let source = Arc::new(Source::new("kube:team/prod", text));
     let read = of_source(&source, trust, allowed);
     match read.map_err(|complaints| complaints.iter().map(told).collect::<Vec<_>>())?.0.pop() {
@@ -165,12 +169,12 @@ fn names_that_the_configuration_allows_become_its_paths() {
     assert_eq!(secret.namespace.as_deref(), Some("team"));
     assert!(deployment.credentials().ends_with("credentials/_api/team/prod"));
     // The person's own document says what it likes.
-    assert_eq!(read(GOOD, Trust::Own, &Allowed::default()).unwrap().spec.bundle, "karmada-1.18");
+    assert_eq!(read(GOOD, Trust::Own, &ForeignResourceLimits::default()).unwrap().spec.bundle, "karmada-1.18");
 }
 
 #[test]
 fn nothing_is_allowed_unless_it_is_configured() {
-    let mut told = read(GOOD, Trust::Foreign, &Allowed::default()).unwrap_err();
+    let mut told = read(GOOD, Trust::Foreign, &ForeignResourceLimits::default()).unwrap_err();
     told.sort();
     assert_eq!(
         told,
@@ -228,9 +232,9 @@ fn a_document_that_came_through_an_api_is_foreign_wherever_it_lies() {
     for mark in ["uid: 5f1c", "resourceVersion: '7'", "managedFields: []"] {
         let text = GOOD.replace("namespace: team", &format!("namespace: team, {mark}"));
         assert_eq!(read(&text, Trust::Own, &allowed()).unwrap().trust, Trust::Foreign, "{mark}");
-        assert_eq!(read(&text, Trust::Own, &Allowed::default()).unwrap_err().len(), 4, "{mark}");
+        assert_eq!(read(&text, Trust::Own, &ForeignResourceLimits::default()).unwrap_err().len(), 4, "{mark}");
     }
-    let all = Allowed { documents: Trust::Foreign, ..allowed() };
+    let all = ForeignResourceLimits { documents: Trust::Foreign, ..allowed() };
     assert_eq!(read(GOOD, Trust::Own, &all).unwrap().trust, Trust::Foreign);
     assert_eq!(read(GOOD, Trust::Own, &allowed()).unwrap().trust, Trust::Own);
 }

@@ -5,15 +5,15 @@ use minijinja::{Error, ErrorKind, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, items, member, text};
-use super::{Handed, by_name};
+use super::super::conversions::{fail, iterate, member, to_text};
+use super::{DelegatedCall, by_name};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new(
+        LanguageItem::new(
             "groupby",
             "Groups the items of a list by a member. Returns pairs of a value and its items, sorted by value.",
         )
@@ -22,31 +22,34 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         groupby,
     ),
     (
-        Word::new("map", "Applies a filter to every item of a list, or returns a member of each with attribute.")
-            .takes("filter, arguments..., attribute=none, default=none")
-            .gives("[{'n': 'a'}, {'n': 'b'}] | map(attribute='n')", "['a', 'b']"),
+        LanguageItem::new(
+            "map",
+            "Applies a filter to every item of a list, or returns a member of each with attribute.",
+        )
+        .takes("filter, arguments..., attribute=none, default=none")
+        .gives("[{'n': 'a'}, {'n': 'b'}] | map(attribute='n')", "['a', 'b']"),
         map,
     ),
     (
-        Word::new("reject", "The items of a list that fail a test; without a test, those that are false.")
+        LanguageItem::new("reject", "The items of a list that fail a test; without a test, those that are false.")
             .takes("test, arguments...")
             .gives("[1, 2, 3] | reject('odd')", "[2]"),
         reject,
     ),
     (
-        Word::new("rejectattr", "The items of a list whose member fails a test.")
+        LanguageItem::new("rejectattr", "The items of a list whose member fails a test.")
             .takes("attribute, test, arguments...")
             .gives("[{'n': 1}, {'n': 2}] | rejectattr('n', 'eq', 1)", "[{'n': 2}]"),
         rejectattr,
     ),
     (
-        Word::new("select", "The items of a list that pass a test; without a test, those that are true.")
+        LanguageItem::new("select", "The items of a list that pass a test; without a test, those that are true.")
             .takes("test, arguments...")
             .gives("[1, 2, 3] | select('odd')", "[1, 3]"),
         select,
     ),
     (
-        Word::new("selectattr", "The items of a list whose member passes a test.")
+        LanguageItem::new("selectattr", "The items of a list whose member passes a test.")
             .takes("attribute, test, arguments...")
             .gives("[{'n': 1}, {'n': 2}] | selectattr('n', 'gt', 1)", "[{'n': 2}]"),
         selectattr,
@@ -57,19 +60,19 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 pub(super) fn map(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let list = args.req("value")?;
     // What is false has no items, whatever it is.
-    let list = if list.is_true() { items(&list)? } else { Vec::new() };
-    if let Some(attribute) = args.named("attribute") {
-        let default = args.named("default");
-        args.end()?;
-        let path = text(&attribute);
+    let list = if list.is_true() { iterate(&list)? } else { Vec::new() };
+    if let Some(attribute) = args.named_argument("attribute") {
+        let default = args.named_argument("default");
+        args.no_more_arguments()?;
+        let path = to_text(&attribute);
         let found = |item: &Value| {
             let found = member(item, &path);
             if found.is_undefined() { default.clone().unwrap_or(found) } else { found }
         };
         return defined(list.iter().map(found).collect(), &path);
     }
-    let name = args.text("filter")?;
-    let handed = Handed { positional: args.rest(), named: args.rest_named() };
+    let name = args.text_argument("filter")?;
+    let handed = DelegatedCall { positional: args.rest(), named: args.rest_named() };
     let mapped = list.into_iter().map(|item| by_name(&name, state, item, &handed));
     mapped.collect::<Result<Vec<_>, Error>>().map(Value::from)
 }
@@ -104,9 +107,9 @@ pub(super) fn rejectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value,
 
 fn filtered(state: &mut State<'_, '_>, mut args: Args, by_member: bool, wanted: bool) -> Result<Value, Error> {
     let list = args.req("value")?;
-    let list = if list.is_true() { items(&list)? } else { Vec::new() };
-    let path = if by_member { Some(args.text("attribute")?) } else { None };
-    let test = args.opt("test").map(|test| text(&test));
+    let list = if list.is_true() { iterate(&list)? } else { Vec::new() };
+    let path = if by_member { Some(args.text_argument("attribute")?) } else { None };
+    let test = args.opt("test").map(|test| to_text(&test));
     let mut handed = args.rest();
     let named = args.rest_named();
     if !named.is_empty() {
@@ -138,9 +141,9 @@ fn perform(state: &mut State<'_, '_>, test: &str, value: Value, handed: &[Value]
 
 /// `groupby('a.b', default=x)`: pairs of the value and the items that have it, by value.
 pub(super) fn groupby(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let list = items(&args.req("value")?)?;
-    let (path, default) = (args.text("attribute")?, args.opt("default"));
-    args.end()?;
+    let list = iterate(&args.req("value")?)?;
+    let (path, default) = (args.text_argument("attribute")?, args.opt("default"));
+    args.no_more_arguments()?;
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for item in list {
         let found = member(&item, &path);

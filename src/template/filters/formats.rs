@@ -6,49 +6,53 @@ use serde::Serialize as _;
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, fits, pairs, text};
-use super::super::render::print;
-use crate::value::doc::Word;
+use super::super::conversions::{fail, fits, pairs, to_text};
+use super::super::render::value_to_text;
+use crate::value::doc::LanguageItem;
 use crate::value::{Value, yaml};
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
-    (Word::new("from_json", "Parses JSON text.").gives("('{\"a\": [1, 2]}' | from_json).a", "[1, 2]"), from_json),
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("from_yaml", "Parses YAML text with one document.").gives("('a: [1, 2]' | from_yaml).a", "[1, 2]"),
+        LanguageItem::new("from_json", "Parses JSON text.").gives("('{\"a\": [1, 2]}' | from_json).a", "[1, 2]"),
+        from_json,
+    ),
+    (
+        LanguageItem::new("from_yaml", "Parses YAML text with one document.")
+            .gives("('a: [1, 2]' | from_yaml).a", "[1, 2]"),
         from_yaml,
     ),
     (
-        Word::new("from_yaml_all", "Parses YAML text and returns a list with the value of each document.")
+        LanguageItem::new("from_yaml_all", "Parses YAML text and returns a list with the value of each document.")
             .gives("'a: 1' | from_yaml_all", "[{'a': 1}]"),
         from_yaml_all,
     ),
     (
-        Word::new("json_query", "The result of a JMESPath query on a value.")
+        LanguageItem::new("json_query", "The result of a JMESPath query on a value.")
             .takes("expression")
             .gives("{'a': [{'n': 1}, {'n': 2}]} | json_query('a[*].n')", "[1, 2]"),
         json_query,
     ),
     (
-        Word::new("to_json", "A value as JSON text.")
+        LanguageItem::new("to_json", "A value as JSON text.")
             .takes("indent=none, sort_keys=false, separators=none, ensure_ascii=true")
             .gives("{'b': 1, 'a': [true, none]} | to_json", "{\"b\": 1, \"a\": [true, null]}"),
         to_json,
     ),
     (
-        Word::new("to_nice_json", "A value as indented JSON text with sorted names.")
+        LanguageItem::new("to_nice_json", "A value as indented JSON text with sorted names.")
             .takes("indent=4, sort_keys=true")
             .example("[1] | to_nice_json(indent=2)"),
         to_nice_json,
     ),
     (
-        Word::new("to_nice_yaml", "A value as YAML text with one item on each line.")
+        LanguageItem::new("to_nice_yaml", "A value as YAML text with one item on each line.")
             .takes("indent=4, width=80, sort_keys=true")
             .example("{'a': [1, 2]} | to_nice_yaml(indent=2)"),
         to_nice_yaml,
     ),
     (
-        Word::new("to_yaml", "A value as YAML text; short lists and mappings stay on one line.")
+        LanguageItem::new("to_yaml", "A value as YAML text; short lists and mappings stay on one line.")
             .takes("indent=2, width=80, sort_keys=true, default_flow_style=none")
             .gives("{'a': [1, 2]} | to_yaml | trim", "a: [1, 2]"),
         to_yaml,
@@ -59,8 +63,8 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 pub(super) fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
     let indent = args.named_length("indent")?;
-    let sort = args.named("sort_keys").is_some_and(|sort| sort.is_true());
-    let ascii = args.named("ensure_ascii").is_none_or(|ascii| ascii.is_true());
+    let sort = args.named_argument("sort_keys").is_some_and(|sort| sort.is_true());
+    let ascii = args.named_argument("ensure_ascii").is_none_or(|ascii| ascii.is_true());
     dump(&value, indent, sort, ascii)
 }
 
@@ -68,24 +72,24 @@ pub(super) fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
 pub(super) fn to_nice_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
     let indent = args.named_length("indent")?.unwrap_or(4);
-    let sort = args.named("sort_keys").is_none_or(|sort| sort.is_true());
-    let ascii = args.named("ensure_ascii").is_none_or(|ascii| ascii.is_true());
+    let sort = args.named_argument("sort_keys").is_none_or(|sort| sort.is_true());
+    let ascii = args.named_argument("ensure_ascii").is_none_or(|ascii| ascii.is_true());
     dump(&value, Some(indent), sort, ascii)
 }
 
 pub(super) fn dump(value: &Value, indent: Option<usize>, sort: bool, ascii: bool) -> Result<Value, Error> {
     let mut out = String::new();
-    Dump { indent, sort, ascii }.value(value, 0, &mut out)?;
+    DumpOptions { indent, sort, ascii }.value(value, 0, &mut out)?;
     Ok(Value::from(out))
 }
 
-struct Dump {
+struct DumpOptions {
     indent: Option<usize>,
     sort: bool,
     ascii: bool,
 }
 
-impl Dump {
+impl DumpOptions {
     fn value(&self, value: &Value, level: usize, out: &mut String) -> Result<(), Error> {
         match value.kind() {
             ValueKind::None => out.push_str("null"),
@@ -99,7 +103,7 @@ impl Dump {
             ValueKind::Undefined | ValueKind::Invalid => {
                 return Err(fail("an undefined value cannot be converted to JSON"));
             }
-            _ => self.string(&text(value), out),
+            _ => self.string(&to_text(value), out),
         }
         Ok(())
     }
@@ -112,10 +116,10 @@ impl Dump {
         self.group(['{', '}'], level, out, pairs.len(), |i, out| {
             let (key, value) = &pairs[i];
             match key.kind() {
-                ValueKind::String => self.string(&text(key), out),
+                ValueKind::String => self.string(&to_text(key), out),
                 ValueKind::None => out.push_str("\"null\""),
                 ValueKind::Bool => out.push_str(if key.is_true() { "\"true\"" } else { "\"false\"" }),
-                _ => self.string(&text(key), out),
+                _ => self.string(&to_text(key), out),
             }
             out.push_str(": ");
             self.value(value, level + 1, out)
@@ -172,7 +176,7 @@ impl Dump {
 }
 
 fn number(value: &Value) -> String {
-    match print(value).as_str() {
+    match value_to_text(value).as_str() {
         "inf" => "Infinity".into(),
         "-inf" => "-Infinity".into(),
         "nan" => "NaN".into(),
@@ -199,41 +203,41 @@ pub(super) fn from_yaml(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, 
 }
 
 pub(super) fn from_yaml_all(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let text = args.text("value")?;
+    let text = args.text_argument("value")?;
     yaml::plain_values(&text).map(Value::from).map_err(|error| fail(error.to_string()))
 }
 
 /// `to_yaml(indent=2, width=80, sort_keys=True, default_flow_style=None)`
 pub(super) fn to_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
-    emit(args, 2, yaml::Flow::Leaves)
+    emit(args, 2, yaml::FlowStyle::Leaves)
 }
 
 /// `to_nice_yaml(indent=4)`
 pub(super) fn to_nice_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
-    emit(args, 4, yaml::Flow::Never)
+    emit(args, 4, yaml::FlowStyle::Never)
 }
 
-fn emit(mut args: Args, indent: usize, flow: yaml::Flow) -> Result<Value, Error> {
+fn emit(mut args: Args, indent: usize, flow: yaml::FlowStyle) -> Result<Value, Error> {
     let value = args.req("a")?;
     let number = |value: Option<Value>, default| value.and_then(|value| value.as_usize()).unwrap_or(default);
-    let style = yaml::Style {
-        indent: number(args.named("indent"), indent),
-        width: number(args.named("width"), 80),
-        sort_keys: args.named("sort_keys").is_none_or(|sort| sort.is_true()),
-        flow: match args.named("default_flow_style") {
-            Some(style) if style.is_none() => yaml::Flow::Leaves,
-            Some(style) if style.is_true() => yaml::Flow::Always,
-            Some(_) => yaml::Flow::Never,
+    let style = yaml::YamlStyle {
+        indent: number(args.named_argument("indent"), indent),
+        width: number(args.named_argument("width"), 80),
+        sort_keys: args.named_argument("sort_keys").is_none_or(|sort| sort.is_true()),
+        flow: match args.named_argument("default_flow_style") {
+            Some(style) if style.is_none() => yaml::FlowStyle::Leaves,
+            Some(style) if style.is_true() => yaml::FlowStyle::Always,
+            Some(_) => yaml::FlowStyle::Never,
             None => flow,
         },
-        explicit_start: args.named("explicit_start").is_some_and(|start| start.is_true()),
+        explicit_start: args.named_argument("explicit_start").is_some_and(|start| start.is_true()),
     };
     Ok(Value::from(yaml::emit(&value, &style)))
 }
 
 /// `json_query('a[*].b')`: JMESPath.
 pub(super) fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (value, query) = (args.req("data")?, args.text("expr")?);
+    let (value, query) = (args.req("data")?, args.text_argument("expr")?);
     check_steps(&query)?;
     let compiled = jmespath::compile(&query)
         .map_err(|error| fail(format!("invalid JMESPath expression {query:?}: {}", first_line(&error))))?;

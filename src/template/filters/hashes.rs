@@ -10,17 +10,17 @@ use super::super::args::Filter;
 use super::super::conversions::fail;
 use super::crypt::{Hashing, crypt};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("checksum", "The SHA-1 of a text, in hexadecimal digits.")
+        LanguageItem::new("checksum", "The SHA-1 of a text, in hexadecimal digits.")
             .gives("'a' | checksum", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
         checksum,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "hash",
             "The digest of a text, in hexadecimal digits: md5, sha1, sha224, sha256, sha384 \
              or sha512.",
@@ -30,12 +30,15 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         hash,
     ),
     (
-        Word::new("md5", "The MD5 of a text, in hexadecimal digits. It detects accidental changes, not attacks.")
-            .gives("'a' | md5", "0cc175b9c0f1b6a831c399e269772661"),
+        LanguageItem::new(
+            "md5",
+            "The MD5 of a text, in hexadecimal digits. It detects accidental changes, not attacks.",
+        )
+        .gives("'a' | md5", "0cc175b9c0f1b6a831c399e269772661"),
         md5,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "password_hash",
             "The hash of a password in the format of /etc/shadow: sha512, sha256 or blowfish (bcrypt). Without a \
              salt, it changes with every run.",
@@ -45,12 +48,12 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         password_hash,
     ),
     (
-        Word::new("sha1", "The SHA-1 of a text, in hexadecimal digits.")
+        LanguageItem::new("sha1", "The SHA-1 of a text, in hexadecimal digits.")
             .gives("'a' | sha1", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
         sha1,
     ),
     (
-        Word::new("to_uuid", "A UUID (version 5) that is always the same for the same text.")
+        LanguageItem::new("to_uuid", "A UUID (version 5) that is always the same for the same text.")
             .takes("namespace=none")
             .gives("'web1' | to_uuid | length", "36"),
         to_uuid,
@@ -76,19 +79,19 @@ fn digest(text: &str, algorithm: &str) -> Result<Value, Error> {
 
 /// `hash(hashtype='sha1')`
 pub(super) fn hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    digest(&args.text("data")?, &args.text_or("hashtype", "sha1"))
+    digest(&args.text_argument("data")?, &args.text_or("hashtype", "sha1"))
 }
 
 pub(super) fn checksum(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    digest(&args.text("data")?, "sha1")
+    digest(&args.text_argument("data")?, "sha1")
 }
 
 pub(super) fn md5(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    digest(&args.text("data")?, "md5")
+    digest(&args.text_argument("data")?, "md5")
 }
 
 pub(super) fn sha1(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    digest(&args.text("data")?, "sha1")
+    digest(&args.text_argument("data")?, "sha1")
 }
 
 /// `password_hash(hashtype='sha512', salt=None, salt_size=None, rounds=None, ident=None)`
@@ -103,7 +106,7 @@ pub(super) fn password_hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Val
 
 /// `to_uuid(namespace)`: version 5, in Ansible's namespace unless another is given.
 pub(super) fn to_uuid(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("string")?;
+    let string = args.text_argument("string")?;
     let namespace = args.text_or("namespace", "361E6D51-FAEC-444A-9079-341386DA8E2E").replace('-', "");
     let bytes = |i: usize| namespace.get(2 * i..2 * i + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
     let space: Option<Vec<u8>> = (0..16).map(bytes).collect();

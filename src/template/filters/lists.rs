@@ -5,21 +5,21 @@ use minijinja::{Error, ErrorKind, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, fits, items, list, member, pairs, text, truthy};
+use super::super::conversions::{fail, fits, iterate, member, pairs, to_list, to_text, truthy};
 use super::super::python;
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("combinations", "All combinations of n items of a list, without regard to their order.")
+        LanguageItem::new("combinations", "All combinations of n items of a list, without regard to their order.")
             .takes("n")
             .gives("[1, 2, 3] | combinations(2) | list", "[[1, 2], [1, 3], [2, 3]]"),
         combinations,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "extract",
             "The member of a container with the given key, for map: keys | map('extract', container).",
         )
@@ -28,60 +28,60 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         extract,
     ),
     (
-        Word::new("flatten", "A list without nested lists, or with the given number of levels removed.")
+        LanguageItem::new("flatten", "A list without nested lists, or with the given number of levels removed.")
             .takes("levels=none, skip_nulls=true")
             .gives("[1, [2, [3]]] | flatten", "[1, 2, 3]"),
         flatten,
     ),
     (
-        Word::new("join", "The items of a list as one text, with a separator between them.")
+        LanguageItem::new("join", "The items of a list as one text, with a separator between them.")
             .takes("separator='', attribute=none")
             .gives("['a', 'b'] | join('-')", "a-b"),
         join,
     ),
     (
-        Word::new("list", "A value as a list: the keys of a mapping, the characters of a text.")
+        LanguageItem::new("list", "A value as a list: the keys of a mapping, the characters of a text.")
             .gives("{'a': 1, 'b': 2} | list", "['a', 'b']"),
-        |_, mut args| items(&args.req("value")?).map(Value::from),
+        |_, mut args| iterate(&args.req("value")?).map(Value::from),
     ),
     (
-        Word::new("max", "The largest item of a list.")
+        LanguageItem::new("max", "The largest item of a list.")
             .takes("attribute=none, case_sensitive=false")
             .gives("[3, 1, 2] | max", "3"),
         max,
     ),
     (
-        Word::new("min", "The smallest item of a list.")
+        LanguageItem::new("min", "The smallest item of a list.")
             .takes("attribute=none, case_sensitive=false")
             .gives("[3, 1, 2] | min", "1"),
         min,
     ),
     (
-        Word::new("permutations", "All permutations of n items of a list; without n, of all items.")
+        LanguageItem::new("permutations", "All permutations of n items of a list; without n, of all items.")
             .takes("n=none")
             .gives("[1, 2] | permutations | list", "[[1, 2], [2, 1]]"),
         permutations,
     ),
     (
-        Word::new("product", "Every combination of one item of each list.")
+        LanguageItem::new("product", "Every combination of one item of each list.")
             .takes("lists..., repeat=1")
             .gives("[1, 2] | product(['a']) | list", "[[1, 'a'], [2, 'a']]"),
         product,
     ),
     (
-        Word::new("sort", "The items of a list, sorted by their value or by a member.")
+        LanguageItem::new("sort", "The items of a list, sorted by their value or by a member.")
             .takes("reverse=false, case_sensitive=false, attribute=none")
             .gives("[3, 1, 2] | sort(reverse=true)", "[3, 2, 1]"),
         sort,
     ),
     (
-        Word::new("subelements", "Pairs of an item and each of the items of a list that is its member.")
+        LanguageItem::new("subelements", "Pairs of an item and each of the items of a list that is its member.")
             .takes("subelements, skip_missing=false")
             .gives("[{'n': 'a', 'k': [1, 2]}] | subelements('k') | map('last')", "[1, 2]"),
         subelements,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "zip",
             "Combines the first items of several lists, the second ones, and so on, up to the end of the shortest.",
         )
@@ -90,7 +90,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         zip,
     ),
     (
-        Word::new("zip_longest", "The same as zip, up to the end of the longest list.")
+        LanguageItem::new("zip_longest", "The same as zip, up to the end of the longest list.")
             .takes("lists..., fillvalue=none")
             .gives("[1, 2] | zip_longest(['a'], fillvalue='-') | list", "[[1, 'a'], [2, '-']]"),
         zip_longest,
@@ -114,10 +114,10 @@ fn tuple(items: Vec<Value>) -> Value {
 
 /// `flatten(levels=None, skip_nulls=True)`
 pub(super) fn flatten(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = items(&args.req("mylist")?)?;
+    let value = iterate(&args.req("mylist")?)?;
     let levels = args.int("levels")?;
     let skip_nulls = args.opt("skip_nulls").is_none_or(|skip| truthy(&skip));
-    args.end()?;
+    args.no_more_arguments()?;
     let mut flat = Vec::new();
     flatten_into(&mut flat, value, levels.unwrap_or(i64::MAX), skip_nulls);
     Ok(Value::from(flat))
@@ -141,10 +141,10 @@ fn flatten_into(flat: &mut Vec<Value>, value: Vec<Value>, levels: i64, skip_null
 pub(super) fn extract(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (key, container) = (args.req("item")?, args.req("container")?);
     let more = args.opt("morekeys").filter(|more| !more.is_none());
-    args.end()?;
+    args.no_more_arguments()?;
     let more = match more {
         None => Vec::new(),
-        Some(more) if more.kind() == ValueKind::Seq => items(&more)?,
+        Some(more) if more.kind() == ValueKind::Seq => iterate(&more)?,
         Some(more) => vec![more],
     };
     let mut value = container.get_item(&key)?;
@@ -155,7 +155,7 @@ pub(super) fn extract(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
         value = value.get_item(key)?;
     }
     if value.is_undefined() {
-        let name = std::iter::once(&key).chain(&more).map(text).collect::<Vec<_>>().join(".");
+        let name = std::iter::once(&key).chain(&more).map(to_text).collect::<Vec<_>>().join(".");
         return Err(super::super::Error::Undefined { name, origin: None }.into_engine());
     }
     Ok(value)
@@ -164,15 +164,15 @@ pub(super) fn extract(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
 /// `subelements('a.b', skip_missing=False)`: pairs of an item and each of its subelements.
 pub(super) fn subelements(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (value, key) = (args.req("obj")?, args.req("subelements")?);
-    let skip = args.flag("skip_missing");
-    args.end()?;
+    let skip = args.flag_argument("skip_missing");
+    args.no_more_arguments()?;
     let value = match value.kind() {
         ValueKind::Map => pairs(&value, "subelements")?.into_iter().map(|(_, item)| item).collect(),
-        _ => list(&value, "subelements")?,
+        _ => to_list(&value, "subelements")?,
     };
     let path = match key.kind() {
-        ValueKind::Seq => items(&key)?.iter().map(text).collect::<Vec<_>>().join("."),
-        _ => text(&key),
+        ValueKind::Seq => iterate(&key)?.iter().map(to_text).collect::<Vec<_>>().join("."),
+        _ => to_text(&key),
     };
     let mut result = Vec::new();
     for item in value {
@@ -183,7 +183,7 @@ pub(super) fn subelements(_: &mut State<'_, '_>, mut args: Args) -> Result<Value
             }
             return Err(fail(format!("could not find {path:?} key in iterated item {item}")));
         }
-        for sub in list(&found, &format!("the key {path:?} of subelements"))? {
+        for sub in to_list(&found, &format!("the key {path:?} of subelements"))? {
             result.push(tuple(vec![item.clone(), sub]));
         }
     }
@@ -192,8 +192,8 @@ pub(super) fn subelements(_: &mut State<'_, '_>, mut args: Args) -> Result<Value
 
 /// `a | zip(b, c...)`, as far as the shortest goes.
 pub(super) fn zip(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
-    args.end()?;
+    let lists = args.rest().iter().map(iterate).collect::<Result<Vec<_>, Error>>()?;
+    args.no_more_arguments()?;
     let length = lists.iter().map(Vec::len).min().unwrap_or(0);
     let row = |i: usize| tuple(lists.iter().map(|list| list[i].clone()).collect());
     Ok(Value::from((0..length).map(row).collect::<Vec<_>>()))
@@ -201,9 +201,9 @@ pub(super) fn zip(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
 
 /// `a | zip_longest(b, c..., fillvalue=x)`
 pub(super) fn zip_longest(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let fill = args.named("fillvalue").unwrap_or(Value::from(()));
-    let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
-    args.end()?;
+    let fill = args.named_argument("fillvalue").unwrap_or(Value::from(()));
+    let lists = args.rest().iter().map(iterate).collect::<Result<Vec<_>, Error>>()?;
+    args.no_more_arguments()?;
     let length = lists.iter().map(Vec::len).max().unwrap_or(0);
     let row = |i: usize| tuple(lists.iter().map(|list| list.get(i).unwrap_or(&fill).clone()).collect());
     Ok(Value::from((0..length).map(row).collect::<Vec<_>>()))
@@ -211,9 +211,9 @@ pub(super) fn zip_longest(_: &mut State<'_, '_>, mut args: Args) -> Result<Value
 
 /// `a | product(b, c..., repeat=1)`
 pub(super) fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let repeat = args.named("repeat").map_or(Ok(1), |repeat| super::super::conversions::int(&repeat))?;
-    let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
-    args.end()?;
+    let repeat = args.named_argument("repeat").map_or(Ok(1), |repeat| super::super::conversions::int(&repeat))?;
+    let lists = args.rest().iter().map(iterate).collect::<Result<Vec<_>, Error>>()?;
+    args.no_more_arguments()?;
     let repeat = usize::try_from(repeat).unwrap_or(0);
     let many = || fail(format!("product of more than {MANY} items"));
     let width = lists.len().checked_mul(repeat).filter(|width| *width <= MANY).ok_or_else(many)?;
@@ -240,17 +240,17 @@ pub(super) fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
 
 /// `combinations(n)`
 pub(super) fn combinations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = items(&args.req("value")?)?;
+    let value = iterate(&args.req("value")?)?;
     let n = args.int("n")?.ok_or_else(|| fail("combinations needs a number"))?;
-    args.end()?;
+    args.no_more_arguments()?;
     choose(&value, n, false)
 }
 
 /// `permutations(n)`
 pub(super) fn permutations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = items(&args.req("value")?)?;
+    let value = iterate(&args.req("value")?)?;
     let n = args.int("n")?.unwrap_or(value.len() as i64);
-    args.end()?;
+    args.no_more_arguments()?;
     choose(&value, n, true)
 }
 
@@ -302,15 +302,15 @@ fn next_order(places: &mut [usize], turns: &mut [usize]) -> bool {
 
 /// `join(d='', attribute=None)`
 pub(super) fn join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = items(&args.req("value")?)?;
+    let value = iterate(&args.req("value")?)?;
     let (separator, attribute) = (args.text_or("d", ""), args.opt("attribute").filter(|a| !a.is_none()));
-    args.end()?;
-    let path = attribute.map(|attribute| text(&attribute));
+    args.no_more_arguments()?;
+    let path = attribute.map(|attribute| to_text(&attribute));
     let word = |item: &Value| match &path {
-        None => Ok(text(item)),
+        None => Ok(to_text(item)),
         Some(path) => match member(item, path) {
             found if found.is_undefined() => Err(Error::from(ErrorKind::UndefinedError)),
-            found => Ok(text(&found)),
+            found => Ok(to_text(&found)),
         },
     };
     let words = value.iter().map(word).collect::<Result<Vec<_>, Error>>()?;
@@ -320,10 +320,10 @@ pub(super) fn join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
 
 /// `sort(reverse=False, case_sensitive=False, attribute=None)`
 pub(super) fn sort(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = items(&args.req("value")?)?;
-    let (reverse, case) = (args.flag("reverse"), args.flag("case_sensitive"));
-    let attribute = args.opt("attribute").filter(|a| !a.is_none()).map(|a| text(&a));
-    args.end()?;
+    let value = iterate(&args.req("value")?)?;
+    let (reverse, case) = (args.flag_argument("reverse"), args.flag_argument("case_sensitive"));
+    let attribute = args.opt("attribute").filter(|a| !a.is_none()).map(|a| to_text(&a));
+    args.no_more_arguments()?;
     let mut keyed = Vec::with_capacity(value.len());
     for item in value {
         keyed.push((sort_keys(&item, attribute.as_deref(), case)?, item));
@@ -361,10 +361,10 @@ pub(super) fn max(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
 }
 
 fn extreme(mut args: Args, wanted: std::cmp::Ordering) -> Result<Value, Error> {
-    let value = items(&args.req("value")?)?;
-    let case = args.named("case_sensitive").is_some_and(|case| truthy(&case));
-    let attribute = args.named("attribute").filter(|a| !a.is_none()).map(|a| text(&a));
-    args.end()?;
+    let value = iterate(&args.req("value")?)?;
+    let case = args.named_argument("case_sensitive").is_some_and(|case| truthy(&case));
+    let attribute = args.named_argument("attribute").filter(|a| !a.is_none()).map(|a| to_text(&a));
+    args.no_more_arguments()?;
     let sign = if wanted == std::cmp::Ordering::Less { "<" } else { ">" };
     let mut best: Option<(Vec<Value>, Value)> = None;
     for item in value {

@@ -6,14 +6,14 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, items, kind, list, pairs, text};
+use super::super::conversions::{fail, iterate, kind, pairs, to_list, to_text};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new(
+        LanguageItem::new(
             "combine",
             "Merges mappings; of equal keys the last one wins. With recursive, nested mappings are merged, too.",
         )
@@ -22,19 +22,19 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         combine,
     ),
     (
-        Word::new("dict2items", "A mapping as a list of mappings with key and value, for loops.")
+        LanguageItem::new("dict2items", "A mapping as a list of mappings with key and value, for loops.")
             .takes("key_name='key', value_name='value'")
             .gives("{'a': 1} | dict2items", "[{'key': 'a', 'value': 1}]"),
         dict2items,
     ),
     (
-        Word::new("items2dict", "The opposite of dict2items.")
+        LanguageItem::new("items2dict", "The opposite of dict2items.")
             .takes("key_name='key', value_name='value'")
             .gives("[{'key': 'a', 'value': 1}] | items2dict", "{'a': 1}"),
         items2dict,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "rekey_on_member",
             "A list of mappings as a mapping, with a member of each as key; duplicates can be overwrite.",
         )
@@ -58,8 +58,8 @@ enum ListMerge {
 
 /// `a | combine(b, c..., recursive=False, list_merge='replace')`
 pub(super) fn combine(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let recursive = args.named("recursive").is_some_and(|value| value.is_true());
-    let list_merge = match args.named("list_merge").map(|value| text(&value)).as_deref() {
+    let recursive = args.named_argument("recursive").is_some_and(|value| value.is_true());
+    let list_merge = match args.named_argument("list_merge").map(|value| to_text(&value)).as_deref() {
         None | Some("replace") => ListMerge::Replace,
         Some("keep") => ListMerge::Keep,
         Some("append") => ListMerge::Append,
@@ -72,11 +72,11 @@ pub(super) fn combine(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
     for value in args.rest() {
         // A list of mappings stands for its items.
         match value.kind() {
-            ValueKind::Seq => maps.extend(items(&value)?),
+            ValueKind::Seq => maps.extend(iterate(&value)?),
             _ => maps.push(value),
         }
     }
-    args.end()?;
+    args.no_more_arguments()?;
     let mut result: IndexMap<Value, Value> = IndexMap::new();
     for map in &maps {
         if map.kind() != ValueKind::Map {
@@ -99,7 +99,7 @@ fn merge(into: &mut IndexMap<Value, Value>, from: &Value, recursive: bool, list_
                 merge(&mut inner, &value, recursive, list_merge)?;
                 Value::from_pairs(inner)
             }
-            (ValueKind::Seq, ValueKind::Seq) => Value::from(merge_lists(&items(old)?, &items(&value)?, list_merge)),
+            (ValueKind::Seq, ValueKind::Seq) => Value::from(merge_lists(&iterate(old)?, &iterate(&value)?, list_merge)),
             _ => value,
         };
         into.insert(key, merged);
@@ -123,17 +123,17 @@ fn merge_lists(old: &[Value], new: &[Value], how: ListMerge) -> Vec<Value> {
 pub(super) fn dict2items(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let map = pairs(&args.req("data")?, "dict2items")?;
     let (key_name, value_name) = (args.text_or("key_name", "key"), args.text_or("value_name", "value"));
-    args.end()?;
+    args.no_more_arguments()?;
     let item = |(key, value)| Value::from_pairs([(key_name.as_str(), key), (value_name.as_str(), value)]);
     Ok(Value::from(map.into_iter().map(item).collect::<Vec<_>>()))
 }
 
 /// `items2dict(key_name='key', value_name='value')`
 pub(super) fn items2dict(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let list = list(&args.req("data")?, "items2dict")?;
+    let list = to_list(&args.req("data")?, "items2dict")?;
     let (key_name, value_name) =
         (args.opt("key_name").unwrap_or(Value::from("key")), args.opt("value_name").unwrap_or(Value::from("value")));
-    args.end()?;
+    args.no_more_arguments()?;
     let mut map = IndexMap::new();
     for item in list {
         let member = |name: &Value| match item.get_item(name) {
@@ -149,10 +149,10 @@ pub(super) fn items2dict(_: &mut State<'_, '_>, mut args: Args) -> Result<Value,
 pub(super) fn rekey_on_member(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (data, key) = (args.req("data")?, args.req("key")?);
     let overwrite = args.text_or("duplicates", "error") == "overwrite";
-    args.end()?;
+    args.no_more_arguments()?;
     let list = match data.kind() {
         ValueKind::Map => pairs(&data, "rekey_on_member")?.into_iter().map(|(_, value)| value).collect(),
-        _ => list(&data, "rekey_on_member")?,
+        _ => to_list(&data, "rekey_on_member")?,
     };
     let mut map = IndexMap::new();
     for item in list {

@@ -39,10 +39,10 @@ use minijinja::{Error, State, filters as own};
 use super::args::Filter;
 use super::{lazy, own as written};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// Every filter that gets no undefined values, theme by theme; each with what is said of it.
-static THEMES: &[&[(Word, Filter)]] = &[
+static THEMES: &[&[(LanguageItem, Filter)]] = &[
     choose::FILTERS,
     encoding::FILTERS,
     formats::FILTERS,
@@ -66,7 +66,7 @@ static THEMES: &[&[(Word, Filter)]] = &[
 ];
 
 /// Every filter that gets no undefined values.
-pub(super) fn all() -> impl Iterator<Item = &'static (Word, Filter)> {
+pub(super) fn all_filters() -> impl Iterator<Item = &'static (LanguageItem, Filter)> {
     THEMES.iter().copied().flatten()
 }
 
@@ -74,53 +74,59 @@ pub(super) fn all() -> impl Iterator<Item = &'static (Word, Filter)> {
 pub(super) type EngineFilter = fn() -> Value;
 
 /// The engine's own filters that mean what Ansible means.
-pub(super) static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
+pub(super) static ENGINE_FILTERS: &[(LanguageItem, EngineFilter)] = &[
     (
-        Word::new("attr", "An attribute of a value by its name; unlike a dot, never an item of that name.")
+        LanguageItem::new("attr", "An attribute of a value by its name; unlike a dot, never an item of that name.")
             .takes("name")
             .example("{'a': 1} | attr('a')"),
         || Value::from_function(own::attr),
     ),
     (
-        Word::new("capitalize", "A text with its first letter in upper case and all others in lower case.")
+        LanguageItem::new("capitalize", "A text with its first letter in upper case and all others in lower case.")
             .gives("'eTCD' | capitalize", "Etcd"),
         || Value::from_function(own::capitalize),
     ),
     (
-        Word::new("count", "How many items a list or mapping has, or characters a text.").gives("[1, 2] | count", "2"),
+        LanguageItem::new("count", "How many items a list or mapping has, or characters a text.")
+            .gives("[1, 2] | count", "2"),
         || Value::from_function(own::length),
     ),
     (
-        Word::new("first", "The first item of a list, or the first character of a text.").gives("[3, 1] | first", "3"),
+        LanguageItem::new("first", "The first item of a list, or the first character of a text.")
+            .gives("[3, 1] | first", "3"),
         || Value::from_function(own::first),
     ),
     (
-        Word::new("items", "A mapping as a list of pairs of a key and a value.")
+        LanguageItem::new("items", "A mapping as a list of pairs of a key and a value.")
             .gives("{'a': 1} | items | map('last')", "[1]"),
         || Value::from_function(own::items),
     ),
     (
-        Word::new("length", "How many items a list or mapping has, or characters a text.")
+        LanguageItem::new("length", "How many items a list or mapping has, or characters a text.")
             .gives("'etcd' | length", "4"),
         || Value::from_function(own::length),
     ),
-    (Word::new("lower", "A text in lower case.").gives("'ETCD' | lower", "etcd"), || Value::from_function(own::lower)),
-    (Word::new("safe", "A text that escape does not change.").gives("'a' | safe", "a"), || {
+    (LanguageItem::new("lower", "A text in lower case.").gives("'ETCD' | lower", "etcd"), || {
+        Value::from_function(own::lower)
+    }),
+    (LanguageItem::new("safe", "A text that escape does not change.").gives("'a' | safe", "a"), || {
         Value::from_function(own::safe)
     }),
-    (Word::new("string", "A value as text.").gives("1 | string", "1"), || Value::from_function(own::string)),
+    (LanguageItem::new("string", "A value as text.").gives("1 | string", "1"), || Value::from_function(own::string)),
     (
-        Word::new("title", "A text with the first letter of every word in upper case.")
+        LanguageItem::new("title", "A text with the first letter of every word in upper case.")
             .gives("'etcd cluster' | title", "Etcd Cluster"),
         || Value::from_function(own::title),
     ),
     (
-        Word::new("trim", "A text without spaces, or other characters, at its start and end.")
+        LanguageItem::new("trim", "A text without spaces, or other characters, at its start and end.")
             .takes("chars=none")
             .gives("'  a ' | trim", "a"),
         || Value::from_function(own::trim),
     ),
-    (Word::new("upper", "A text in upper case.").gives("'etcd' | upper", "ETCD"), || Value::from_function(own::upper)),
+    (LanguageItem::new("upper", "A text in upper case.").gives("'etcd' | upper", "ETCD"), || {
+        Value::from_function(own::upper)
+    }),
 ];
 
 /// Calls one of the engine's filters with settled arguments.
@@ -137,8 +143,13 @@ pub(super) fn call_engine_filter(filter: &Value, state: &mut State<'_, '_>, valu
 }
 
 /// Calls a filter by name, for `map('name', ...)`.
-pub(super) fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args: &Handed) -> Result<Value, Error> {
-    if lazy::scope_of(state).engine.programs().find(written::Sort::Filter, name).is_some() {
+pub(super) fn by_name(
+    name: &str,
+    state: &mut State<'_, '_>,
+    first: Value,
+    args: &DelegatedCall,
+) -> Result<Value, Error> {
+    if lazy::scope_of(state).engine.programs().find_program_path(written::ProgramKind::Filter, name).is_some() {
         return written::call_filter(state, name, first, args.positional.clone(), args.named.clone());
     }
     let mut values = vec![first];
@@ -159,7 +170,7 @@ pub(super) fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args:
 }
 
 /// What is handed on to a filter or test that is named by an argument.
-pub(super) struct Handed {
+pub(super) struct DelegatedCall {
     pub positional: Vec<Value>,
     pub named: Vec<(String, Value)>,
 }

@@ -7,14 +7,14 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, items, text};
+use super::super::conversions::{fail, iterate, to_text};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new(
+        LanguageItem::new(
             "ipaddr",
             "The value if it is an address or network, or the result of a query: address, network, netmask, prefix \
              and so on.",
@@ -24,19 +24,19 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         ipaddr,
     ),
     (
-        Word::new("ipv4", "The same as ipaddr, for IPv4 only.")
+        LanguageItem::new("ipv4", "The same as ipaddr, for IPv4 only.")
             .takes("query=''")
             .gives("['10.0.0.5', '::1', 'x'] | ipv4", "['10.0.0.5']"),
         ipv4,
     ),
     (
-        Word::new("ipv6", "The same as ipaddr, for IPv6 only.")
+        LanguageItem::new("ipv6", "The same as ipaddr, for IPv6 only.")
             .takes("query=''")
             .gives("['10.0.0.5', '::1'] | ipv6", "['::1']"),
         ipv6,
     ),
     (
-        Word::new("ipwrap", "An IPv6 address in brackets, for URLs; anything else unchanged.")
+        LanguageItem::new("ipwrap", "An IPv6 address in brackets, for URLs; anything else unchanged.")
             .gives("'::1' | ipwrap", "[::1]"),
         ipwrap,
     ),
@@ -116,13 +116,13 @@ pub(super) fn ipv6(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
 /// Of a list, those that the query has an answer for; of a lone value the answer or False.
 fn each(mut args: Args, wanted: fn(&Net) -> bool) -> Result<Value, Error> {
     let (value, query) = (args.req("value")?, args.text_or("query", ""));
-    args.end()?;
-    let answer = |value: &Value| match Net::parse(&text(value)).filter(wanted) {
-        Some(net) => ask(&net, &text(value), &query),
+    args.no_more_arguments()?;
+    let answer = |value: &Value| match Net::parse(&to_text(value)).filter(wanted) {
+        Some(net) => ask(&net, &to_text(value), &query),
         None => Ok(None),
     };
     if value.kind() == ValueKind::Seq {
-        let answers = items(&value)?.iter().map(answer).collect::<Result<Vec<_>, Error>>()?;
+        let answers = iterate(&value)?.iter().map(answer).collect::<Result<Vec<_>, Error>>()?;
         return Ok(Value::from(answers.into_iter().flatten().collect::<Vec<_>>()));
     }
     Ok(answer(&value)?.unwrap_or(Value::from(false)))
@@ -186,13 +186,13 @@ fn private(address: &IpAddr) -> bool {
 /// An IPv6 address in brackets, as URLs need it; other values as they are.
 pub(super) fn ipwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
-    let wrap = |value: &Value| match Net::parse(&text(value)) {
+    let wrap = |value: &Value| match Net::parse(&to_text(value)) {
         Some(net) if net.address.is_ipv6() && net.written => Value::from(format!("[{}]/{}", net.address, net.prefix)),
         Some(net) if net.address.is_ipv6() => Value::from(format!("[{}]", net.address)),
         _ => value.clone(),
     };
     if value.kind() == ValueKind::Seq {
-        return Ok(Value::from(items(&value)?.iter().map(wrap).collect::<Vec<_>>()));
+        return Ok(Value::from(iterate(&value)?.iter().map(wrap).collect::<Vec<_>>()));
     }
     Ok(wrap(&value))
 }

@@ -5,55 +5,62 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, kind, text};
-use super::super::render::print;
+use super::super::conversions::{fail, kind, to_text};
+use super::super::render::value_to_text;
 use super::super::{operations, python};
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 use crate::value::{Value, float as float_value};
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
-    (Word::new("abs", "A number without its sign.").gives("-3 | abs", "3"), |_, mut args| {
-        let value = python::number(&args.req("x")?);
-        operations::compare(&value, "<", &Value::from(0))
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
+    (LanguageItem::new("abs", "A number without its sign.").gives("-3 | abs", "3"), |_, mut args| {
+        let value = python::to_number(&args.req("x")?);
+        operations::compare_values(&value, "<", &Value::from(0))
             .and_then(|negative| if negative { operations::mul(&value, &Value::from(-1)) } else { Ok(value) })
     }),
     (
-        Word::new("filesizeformat", "A number of bytes in a readable form, in steps of 1000, or of 1024 with binary.")
-            .takes("binary=false")
-            .gives("1500 | filesizeformat", "1.5 kB"),
+        LanguageItem::new(
+            "filesizeformat",
+            "A number of bytes in a readable form, in steps of 1000, or of 1024 with binary.",
+        )
+        .takes("binary=false")
+        .gives("1500 | filesizeformat", "1.5 kB"),
         filesizeformat,
     ),
     (
-        Word::new("float", "A text as a floating-point number.").takes("default=0.0").gives("'1.5' | float", "1.5"),
+        LanguageItem::new("float", "A text as a floating-point number.")
+            .takes("default=0.0")
+            .gives("'1.5' | float", "1.5"),
         float,
     ),
     (
-        Word::new("human_readable", "A number of bytes in a readable form.")
+        LanguageItem::new("human_readable", "A number of bytes in a readable form.")
             .takes("isbits=false, unit=none")
             .gives("1536 | human_readable", "1.50 KB"),
         human_readable,
     ),
     (
-        Word::new("human_to_bytes", "Converts a text such as 1.5G to a number of bytes.")
+        LanguageItem::new("human_to_bytes", "Converts a text such as 1.5G to a number of bytes.")
             .takes("default_unit=none, isbits=false")
             .gives("'1.5K' | human_to_bytes", "1536"),
         human_to_bytes,
     ),
     (
-        Word::new("int", "A text as a whole number, or the default if it is not a number.")
+        LanguageItem::new("int", "A text as a whole number, or the default if it is not a number.")
             .takes("default=0, base=10")
             .gives("'0x1f' | int(base=16)", "31"),
         int,
     ),
-    (Word::new("log", "The logarithm of a number.").takes("base=e").gives("8 | log(2)", "3.0"), log),
-    (Word::new("pow", "A number raised to a power.").takes("exponent").gives("2 | pow(10)", "1024.0"), pow),
+    (LanguageItem::new("log", "The logarithm of a number.").takes("base=e").gives("8 | log(2)", "3.0"), log),
+    (LanguageItem::new("pow", "A number raised to a power.").takes("exponent").gives("2 | pow(10)", "1024.0"), pow),
     (
-        Word::new("root", "The square root of a number, or another root.").takes("base=2").gives("27 | root(3)", "3.0"),
+        LanguageItem::new("root", "The square root of a number, or another root.")
+            .takes("base=2")
+            .gives("27 | root(3)", "3.0"),
         root,
     ),
     (
-        Word::new("round", "A number rounded: common, or down with floor and up with ceil.")
+        LanguageItem::new("round", "A number rounded: common, or down with floor and up with ceil.")
             .takes("precision=0, method='common'")
             .gives("2.7 | round", "3.0"),
         round,
@@ -62,11 +69,11 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 
 /// `round(precision=0, method='common')`; halves go to the even neighbour.
 pub(super) fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = python::number(&args.req("value")?);
+    let value = python::to_number(&args.req("value")?);
     let precision = args.int("precision")?.unwrap_or(0).clamp(-300, 300);
     let precision = i32::try_from(precision).expect("it is within the ends");
     let method = args.text_or("method", "common");
-    args.end()?;
+    args.no_more_arguments()?;
     if value.as_str().is_some() || !value.is_number() {
         return Err(fail(format!("round needs a number, this is {}", kind(&value))));
     }
@@ -108,7 +115,7 @@ fn whole(number: i128) -> Value {
 pub(super) fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let (default, base) = (args.opt("default").unwrap_or(Value::from(0)), args.int("base")?.unwrap_or(10));
-    args.end()?;
+    args.no_more_arguments()?;
     if value.kind() == ValueKind::Number && value.is_integer() {
         return Ok(value);
     }
@@ -139,14 +146,14 @@ pub(super) fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
 pub(super) fn float(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let default = args.opt("default").unwrap_or(Value::from(0.0));
-    args.end()?;
+    args.no_more_arguments()?;
     Ok(number(&value).map_or(default, Value::from))
 }
 
 /// `filesizeformat(binary=False)`
 pub(super) fn filesizeformat(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (mut size, binary) = (number(&args.req("value")?)?, args.flag("binary"));
-    args.end()?;
+    let (mut size, binary) = (number(&args.req("value")?)?, args.flag_argument("binary"));
+    args.no_more_arguments()?;
     let (step, unit) = if binary { (1024.0, "iB") } else { (1000.0, "B") };
     if size == 1.0 {
         return Ok(Value::from("1 Byte"));
@@ -206,9 +213,9 @@ const UNITS: [(char, f64); 8] = [
 /// `human_readable(isbits=False, unit=None)`
 pub(super) fn human_readable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let size = number(&args.req("size")?)?;
-    let bits = args.flag("isbits");
+    let bits = args.flag_argument("isbits");
     let unit =
-        args.opt("unit").filter(|unit| !unit.is_none()).and_then(|unit| text(&unit).to_uppercase().chars().next());
+        args.opt("unit").filter(|unit| !unit.is_none()).and_then(|unit| to_text(&unit).to_uppercase().chars().next());
     let base = if bits { "bits" } else { "Bytes" };
     let fits = |(name, limit): &&(char, f64)| match unit {
         Some(unit) => unit == *name,
@@ -224,10 +231,10 @@ pub(super) fn human_readable(_: &mut State<'_, '_>, mut args: Args) -> Result<Va
 /// bits `b`), or its name in full.
 pub(super) fn human_to_bytes(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     const NAMES: [&str; 8] = ["yotta", "zeta", "exa", "peta", "tera", "giga", "mega", "kilo"];
-    let size = print(&args.req("size")?);
-    let default = args.opt("default_unit").filter(|unit| !unit.is_none()).map(|unit| text(&unit));
-    let bits = args.flag("isbits");
-    args.end()?;
+    let size = value_to_text(&args.req("size")?);
+    let default = args.opt("default_unit").filter(|unit| !unit.is_none()).map(|unit| to_text(&unit));
+    let bits = args.flag_argument("isbits");
+    args.no_more_arguments()?;
     let wrong = || fail(format!("human_to_bytes cannot read {size:?}"));
     let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(size.len());
     let (number, written) = size.split_at(digits);

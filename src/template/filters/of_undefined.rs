@@ -4,17 +4,17 @@ use minijinja::value::{Object, Rest, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
 use super::super::args::Args;
-use super::super::conversions::text;
+use super::super::conversions::to_text;
 use super::super::{is_omit, lazy, python};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 type Raw = fn(&mut State<'_, '_>, Rest<ValueOrKwargs>) -> Result<Value, Error>;
 
 /// The filters of this file.
-pub(crate) static FILTERS: &[(Word, Raw)] = &[
+pub(crate) static FILTERS: &[(LanguageItem, Raw)] = &[
     (
-        Word::new(
+        LanguageItem::new(
             "_soft",
             "Used internally for the operator . before default: members of an undefined value are undefined.",
         )
@@ -22,13 +22,13 @@ pub(crate) static FILTERS: &[(Word, Raw)] = &[
         soft,
     ),
     (
-        Word::new("d", "The short name of default.")
+        LanguageItem::new("d", "The short name of default.")
             .takes("default_value='', boolean=false")
             .gives("no_such_variable | d(5)", "5"),
         default,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "default",
             "A replacement for an undefined value; with boolean=true, also for an empty or false one.",
         )
@@ -37,28 +37,31 @@ pub(crate) static FILTERS: &[(Word, Raw)] = &[
         default,
     ),
     (
-        Word::new("mandatory", "The value; fails with the message if it is undefined.")
+        LanguageItem::new("mandatory", "The value; fails with the message if it is undefined.")
             .takes("msg=none")
             .example("inventory_hostname | mandatory('a host is needed')"),
         mandatory,
     ),
-    (Word::new("type_debug", "The name of a value's type in Python.").gives("[1] | type_debug", "list"), type_debug),
+    (
+        LanguageItem::new("type_debug", "The name of a value's type in Python.").gives("[1] | type_debug", "list"),
+        type_debug,
+    ),
 ];
 
 /// Something without members: looking for one gives undefined, not an error.
 #[derive(Debug)]
-struct Nothing;
+struct EmptyObject;
 
-impl Object for Nothing {
+impl Object for EmptyObject {
     fn call_method(self: &std::sync::Arc<Self>, _: &mut State<'_, '_>, _: &str, _: &[Value]) -> Result<Value, Error> {
         Ok(Value::UNDEFINED)
     }
 }
 
-/// The value, or [`Nothing`] for an undefined one.
+/// The value, or [`EmptyObject`] for an undefined one.
 fn soft(_: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
     let value = values.into_values().into_iter().next().unwrap_or(Value::UNDEFINED);
-    Ok(if value.is_undefined() { Value::from_object(Nothing) } else { value })
+    Ok(if value.is_undefined() { Value::from_object(EmptyObject) } else { value })
 }
 
 /// `default(value='', boolean=False)`
@@ -72,7 +75,7 @@ fn default(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Val
     };
     let default = args.opt("default_value").unwrap_or(Value::from(""));
     let boolean = args.opt("boolean").is_some_and(|boolean| boolean.is_true());
-    args.end()?;
+    args.no_more_arguments()?;
     let empty = value.is_undefined() || boolean && (!value.is_true() || is_omit(&value));
     Ok(if empty { default } else { value })
 }
@@ -84,7 +87,7 @@ fn mandatory(_: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value
         (Some(value), _) if !value.is_undefined() => Ok(value),
         (_, Some(message)) => {
             let message = message.get_attr("msg").ok().filter(|m| !m.is_undefined()).unwrap_or(message);
-            Err(super::super::conversions::fail(text(&message)))
+            Err(super::super::conversions::fail(to_text(&message)))
         }
         _ => Err(Error::from(ErrorKind::UndefinedError)),
     }

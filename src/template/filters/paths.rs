@@ -7,80 +7,87 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, items, list, only_text, text};
+use super::super::conversions::{fail, iterate, only_text, to_list, to_text};
 use super::super::lazy::scope_of;
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("basename", "The last part of a path.").gives("'/etc/etcd/etcd.conf' | basename", "etcd.conf"),
+        LanguageItem::new("basename", "The last part of a path.")
+            .gives("'/etc/etcd/etcd.conf' | basename", "etcd.conf"),
         basename,
     ),
     (
-        Word::new("commonpath", "The longest path that all paths of a list have in common.")
+        LanguageItem::new("commonpath", "The longest path that all paths of a list have in common.")
             .gives("['/etc/a/x', '/etc/a/y'] | commonpath", "/etc/a"),
         commonpath,
     ),
     (
-        Word::new("dirname", "A path without its last part.").gives("'/etc/etcd/etcd.conf' | dirname", "/etc/etcd"),
+        LanguageItem::new("dirname", "A path without its last part.")
+            .gives("'/etc/etcd/etcd.conf' | dirname", "/etc/etcd"),
         dirname,
     ),
     (
-        Word::new("expanduser", "A path on the controller with ~ replaced by the home directory.")
+        LanguageItem::new("expanduser", "A path on the controller with ~ replaced by the home directory.")
             .example("'~/bin' | expanduser"),
         expanduser,
     ),
     (
-        Word::new("expandvars", "A text with $NAME replaced by environment variables of the controller.")
+        LanguageItem::new("expandvars", "A text with $NAME replaced by environment variables of the controller.")
             .example("'$HOME/bin' | expandvars"),
         expandvars,
     ),
     (
-        Word::new("fileglob", "The files on the controller that match a pattern, sorted.")
+        LanguageItem::new("fileglob", "The files on the controller that match a pattern, sorted.")
             .example("'/etc/*.conf' | fileglob"),
         fileglob,
     ),
     (
-        Word::new("normpath", "A path without . and .. in it.")
+        LanguageItem::new("normpath", "A path without . and .. in it.")
             .gives("'/etc/./etcd/../hosts' | normpath", "/etc/hosts"),
         normpath,
     ),
     (
-        Word::new("path_join", "Joins the parts of a list to a path; an absolute part discards the parts before it.")
-            .gives("['/etc', 'etcd', 'etcd.conf'] | path_join", "/etc/etcd/etcd.conf"),
+        LanguageItem::new(
+            "path_join",
+            "Joins the parts of a list to a path; an absolute part discards the parts before it.",
+        )
+        .gives("['/etc', 'etcd', 'etcd.conf'] | path_join", "/etc/etcd/etcd.conf"),
         path_join,
     ),
     (
-        Word::new("realpath", "A path on the controller with symbolic links resolved.").gives("'/' | realpath", "/"),
+        LanguageItem::new("realpath", "A path on the controller with symbolic links resolved.")
+            .gives("'/' | realpath", "/"),
         realpath,
     ),
     (
-        Word::new("relpath", "A path relative to a directory.")
+        LanguageItem::new("relpath", "A path relative to a directory.")
             .takes("start='.'")
             .gives("'/etc/etcd/etcd.conf' | relpath('/etc')", "etcd/etcd.conf"),
         relpath,
     ),
     (
-        Word::new("splitext", "A path without its extension, and the extension.")
+        LanguageItem::new("splitext", "A path without its extension, and the extension.")
             .gives("'etcd.tar.gz' | splitext", "['etcd.tar', '.gz']"),
         splitext,
     ),
     (
-        Word::new("win_basename", "The last part of a Windows path.").gives("'C:\\etc\\hosts' | win_basename", "hosts"),
+        LanguageItem::new("win_basename", "The last part of a Windows path.")
+            .gives("'C:\\etc\\hosts' | win_basename", "hosts"),
         win_basename,
     ),
     (
-        Word::new("win_dirname", "A Windows path without its last part.")
+        LanguageItem::new("win_dirname", "A Windows path without its last part.")
             .gives("'C:\\etc\\hosts' | win_dirname", "C:\\etc"),
         win_dirname,
     ),
     (
-        Word::new("win_splitdrive", "The drive or share of a Windows path, and the rest.")
+        LanguageItem::new("win_splitdrive", "The drive or share of a Windows path, and the rest.")
             .gives("'C:\\etc' | win_splitdrive | first", "C:"),
         |_, mut args| {
-            let path = args.text("path")?;
+            let path = args.text_argument("path")?;
             let (drive, rest) = win_drive(&path);
             Ok(Value::from(Tuple::new(vec![Value::from(drive), Value::from(rest)])))
         },
@@ -88,17 +95,17 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 ];
 
 pub(super) fn basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = args.text("path")?;
+    let path = args.text_argument("path")?;
     Ok(Value::from(path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name)))
 }
 
 pub(super) fn win_basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = args.text("path")?;
+    let path = args.text_argument("path")?;
     Ok(Value::from(win_drive(&path).1.rsplit(WIN_SEPARATORS).next().unwrap_or("")))
 }
 
 pub(super) fn win_dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = args.text("path")?;
+    let path = args.text_argument("path")?;
     let (drive, rest) = win_drive(&path);
     let head = &rest[..rest.rfind(WIN_SEPARATORS).map_or(0, |at| at + 1)];
     let trimmed = head.trim_end_matches(WIN_SEPARATORS);
@@ -123,7 +130,7 @@ fn win_drive(path: &str) -> (&str, &str) {
 }
 
 pub(super) fn dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = args.text("path")?;
+    let path = args.text_argument("path")?;
     let head = path.rsplit_once('/').map_or("", |(_, _)| &path[..=path.rfind('/').unwrap_or(0)]);
     let trimmed = head.trim_end_matches('/');
     Ok(Value::from(if trimmed.is_empty() { head } else { trimmed }))
@@ -131,7 +138,7 @@ pub(super) fn dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
 
 /// The path without its extension, and the extension with its dot.
 pub(super) fn splitext(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = args.text("path")?;
+    let path = args.text_argument("path")?;
     let name = path.rfind('/').map_or(0, |slash| slash + 1);
     let first = path[name..].find(|c| c != '.').map_or(path.len(), |at| name + at);
     let dot = path[first..].rfind('.').map_or(path.len(), |dot| first + dot);
@@ -140,12 +147,12 @@ pub(super) fn splitext(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, E
 
 /// `~` and `~/x` with the home directory of who runs us.
 pub(super) fn expanduser(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    Ok(Value::from(scope_of(state).surroundings.expand(&args.text("path")?).to_string_lossy()))
+    Ok(Value::from(scope_of(state).surroundings.expand_home(&args.text_argument("path")?).to_string_lossy()))
 }
 
 /// `$NAME` and `${NAME}` from the environment; unknown ones stay.
 pub(super) fn expandvars(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (string, scope) = (args.text("path")?, scope_of(state));
+    let (string, scope) = (args.text_argument("path")?, scope_of(state));
     let regex = super::regex(r"\$(?:(\w+)|\{([^}]*)\})", false, false)?;
     let replaced = regex.replace_all(&string, |captures: &fancy_regex::Captures<'_>| {
         let name = captures.get(1).or_else(|| captures.get(2)).map_or("", |name| name.as_str());
@@ -155,7 +162,7 @@ pub(super) fn expandvars(state: &mut State<'_, '_>, mut args: Args) -> Result<Va
 }
 
 pub(super) fn normpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = clean(Path::new(&args.text("path")?));
+    let path = clean(Path::new(&args.text_argument("path")?));
     Ok(Value::from(if path.as_os_str().is_empty() { ".".into() } else { path.display().to_string() }))
 }
 
@@ -175,7 +182,7 @@ fn clean(path: &Path) -> PathBuf {
 }
 
 pub(super) fn realpath(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = scope_of(state).surroundings.absolute(args.text("path")?);
+    let path = scope_of(state).surroundings.absolute(args.text_argument("path")?);
     Ok(Value::from(std::fs::canonicalize(&path).unwrap_or_else(|_| clean(&path)).display().to_string()))
 }
 
@@ -197,7 +204,7 @@ pub(super) fn relpath(state: &mut State<'_, '_>, mut args: Args) -> Result<Value
 /// `['a', 'b'] | path_join`: an absolute part begins anew.
 pub(super) fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("paths")?;
-    let parts = if value.as_str().is_some() { vec![value] } else { list(&value, "path_join")? };
+    let parts = if value.as_str().is_some() { vec![value] } else { to_list(&value, "path_join")? };
     let parts = parts.iter().map(only_text).collect::<Result<Vec<_>, Error>>()?;
     if parts.is_empty() {
         return Err(fail("path_join of no parts"));
@@ -212,7 +219,7 @@ pub(super) fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, 
 }
 
 pub(super) fn commonpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let paths: Vec<PathBuf> = items(&args.req("paths")?)?.iter().map(|path| PathBuf::from(text(path))).collect();
+    let paths: Vec<PathBuf> = iterate(&args.req("paths")?)?.iter().map(|path| PathBuf::from(to_text(path))).collect();
     let first = paths.first().ok_or_else(|| fail("commonpath of no paths"))?;
     let same = |n: &usize| paths.iter().all(|path| path.components().take(*n).eq(first.components().take(*n)));
     let longest = (0..=first.components().count()).rev().find(same).unwrap_or(0);
@@ -221,7 +228,7 @@ pub(super) fn commonpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value,
 
 /// Files of the controller that match, sorted.
 pub(super) fn fileglob(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    Ok(Value::from(glob(&args.text("pattern")?)))
+    Ok(Value::from(glob(&args.text_argument("pattern")?)))
 }
 
 /// The files that match a pattern whose last part may have `*`, `?` and `[a-z]`.

@@ -8,27 +8,27 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, fits, text};
+use super::super::conversions::{fail, fits, to_text};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 use crate::value::mutex::Mutex;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("regex_escape", "A text with the special characters of regular expressions escaped.")
+        LanguageItem::new("regex_escape", "A text with the special characters of regular expressions escaped.")
             .takes("re_type='python'")
             .gives("'a.b' | regex_escape", "a\\.b"),
         regex_escape,
     ),
     (
-        Word::new("regex_findall", "All parts of a text that match a regular expression.")
+        LanguageItem::new("regex_findall", "All parts of a text that match a regular expression.")
             .takes("regex, multiline=false, ignorecase=false")
             .gives("'a1 b22' | regex_findall('[0-9]+')", "['1', '22']"),
         regex_findall,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "regex_replace",
             "A text with all matches of a regular expression replaced; \\1 in the replacement is the first group.",
         )
@@ -37,7 +37,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         regex_replace,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "regex_search",
             "The first part of a text that matches a regular expression, or a list of its \
              groups; none if nothing matches.",
@@ -78,11 +78,11 @@ fn broken(error: fancy_regex::Error) -> Error {
 
 /// `regex_replace(pattern, replacement, ignorecase, multiline, count, mandatory_count)`
 pub(super) fn regex_replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("value")?;
+    let string = args.text_argument("value")?;
     let (pattern, replacement) = (args.text_or("pattern", ""), args.text_or("replacement", ""));
-    let (ignorecase, multiline) = (args.flag("ignorecase"), args.flag("multiline"));
+    let (ignorecase, multiline) = (args.flag_argument("ignorecase"), args.flag_argument("multiline"));
     let (count, mandatory) = (args.int("count")?.unwrap_or(0), args.int("mandatory_count")?.unwrap_or(0));
-    args.end()?;
+    args.no_more_arguments()?;
     let regex = regex(&pattern, ignorecase, multiline)?;
     let mut result = String::with_capacity(string.len());
     let (mut done, mut replaced) = (0, 0);
@@ -154,11 +154,11 @@ fn push_group(name: &str, captures: &Captures<'_>, result: &mut String) -> Resul
 
 /// `regex_search(pattern, '\\1', ..., ignorecase, multiline)`: the match, the groups asked for, or None.
 pub(super) fn regex_search(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (string, pattern) = (args.text("value")?, args.text("regex")?);
-    let ignorecase = args.named("ignorecase").is_some_and(|flag| flag.is_true());
-    let multiline = args.named("multiline").is_some_and(|flag| flag.is_true());
-    let groups: Vec<String> = args.rest().iter().map(text).collect();
-    args.end()?;
+    let (string, pattern) = (args.text_argument("value")?, args.text_argument("regex")?);
+    let ignorecase = args.named_argument("ignorecase").is_some_and(|flag| flag.is_true());
+    let multiline = args.named_argument("multiline").is_some_and(|flag| flag.is_true());
+    let groups: Vec<String> = args.rest().iter().map(to_text).collect();
+    args.no_more_arguments()?;
     let regex = regex(&pattern, ignorecase, multiline)?;
     let Some(captures) = regex.captures(&string).map_err(broken)? else { return Ok(Value::from(())) };
     let value =
@@ -182,9 +182,9 @@ pub(super) fn regex_search(_: &mut State<'_, '_>, mut args: Args) -> Result<Valu
 
 /// `regex_findall(pattern, multiline, ignorecase)`
 pub(super) fn regex_findall(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (string, pattern) = (args.text("value")?, args.text("regex")?);
-    let (multiline, ignorecase) = (args.flag("multiline"), args.flag("ignorecase"));
-    args.end()?;
+    let (string, pattern) = (args.text_argument("value")?, args.text_argument("regex")?);
+    let (multiline, ignorecase) = (args.flag_argument("multiline"), args.flag_argument("ignorecase"));
+    args.no_more_arguments()?;
     let regex = regex(&pattern, ignorecase, multiline)?;
     let mut found = Vec::new();
     for captures in regex.captures_iter(&string) {
@@ -202,8 +202,8 @@ pub(super) fn regex_findall(_: &mut State<'_, '_>, mut args: Args) -> Result<Val
 
 /// `regex_escape(re_type='python')`
 pub(super) fn regex_escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (string, kind) = (args.text("string")?, args.text_or("re_type", "python"));
-    args.end()?;
+    let (string, kind) = (args.text_argument("string")?, args.text_or("re_type", "python"));
+    args.no_more_arguments()?;
     let special = match kind.as_str() {
         "python" => "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}",
         "posix_basic" => "].[^$*\\",

@@ -9,14 +9,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, items, text};
+use super::super::conversions::{fail, iterate, to_text};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new(
+        LanguageItem::new(
             "random",
             "A random item of a list, or a random number below the given one; with a seed always the same one.",
         )
@@ -25,7 +25,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         random,
     ),
     (
-        Word::new("shuffle", "The items of a list in random order; with a seed always in the same one.")
+        LanguageItem::new("shuffle", "The items of a list in random order; with a seed always in the same one.")
             .takes("seed=none")
             .gives("[1, 2, 3] | shuffle(seed='x') | sort", "[1, 2, 3]"),
         shuffle,
@@ -34,7 +34,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 
 fn generator(seed: Option<Value>) -> StdRng {
     match seed.filter(|seed| !seed.is_none()) {
-        Some(seed) => StdRng::from_seed(Sha256::digest(text(&seed).as_bytes()).into()),
+        Some(seed) => StdRng::from_seed(Sha256::digest(to_text(&seed).as_bytes()).into()),
         None => StdRng::from_rng(&mut rand::rng()),
     }
 }
@@ -43,7 +43,7 @@ fn generator(seed: Option<Value>) -> StdRng {
 pub(super) fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let end = args.req("end")?;
     let (start, step, seed) = (args.int("start")?, args.int("step")?, args.opt("seed"));
-    args.end()?;
+    args.no_more_arguments()?;
     let mut random = generator(seed);
     if end.kind() == ValueKind::Number {
         let (end, start, step) = (super::super::conversions::int(&end)?, start.unwrap_or(0), step.unwrap_or(1).max(1));
@@ -56,7 +56,7 @@ pub(super) fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
         let number = start + step * random.random_range(0..count);
         return Ok(Value::from(i64::try_from(number).expect("it is below the end")));
     }
-    let list = items(&end)?;
+    let list = iterate(&end)?;
     if list.is_empty() {
         return Err(fail("random of an empty list"));
     }
@@ -65,7 +65,7 @@ pub(super) fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
 
 /// `shuffle(seed=None)`
 pub(super) fn shuffle(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let mut list = items(&args.req("mylist")?)?;
+    let mut list = iterate(&args.req("mylist")?)?;
     list.shuffle(&mut generator(args.opt("seed")));
     Ok(Value::from(list))
 }

@@ -5,14 +5,14 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, kind, pairs, text};
-use crate::value::doc::Word;
+use super::super::conversions::{fail, kind, pairs, to_text};
+use crate::value::doc::LanguageItem;
 use crate::value::{Value, unit_file};
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new(
+        LanguageItem::new(
             "environment_quote",
             "A text as the value of a variable in an EnvironmentFile of systemd; a control character is an error.",
         )
@@ -20,7 +20,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         environment_quote,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "plain_word",
             "A text that needs no quoting in a shell, a unit or a configuration file: letters, digits and _.:/@+,=[]-; \
              anything else is an error.",
@@ -29,7 +29,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         plain_word,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "systemd_limits",
             "A mapping of limits as lines of a unit; a directive that is not a service limit is an error.",
         )
@@ -37,7 +37,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         systemd_limits,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "systemd_quote",
             "A text as one argument of a program in an Exec line of a unit; a control character is an error.",
         )
@@ -45,7 +45,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         systemd_quote,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "systemd_value",
             "A text as the value of a directive that uses the whole line; a control character is an error.",
         )
@@ -58,42 +58,42 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 fn only(args: &mut Args) -> Result<String, Error> {
     let value = args.req("value")?;
     match value.kind() {
-        ValueKind::String | ValueKind::Number => Ok(text(&value)),
-        ValueKind::Bool => Ok(text(&value).to_lowercase()),
+        ValueKind::String | ValueKind::Number => Ok(to_text(&value)),
+        ValueKind::Bool => Ok(to_text(&value).to_lowercase()),
         _ => Err(fail(format!("a text is needed, this is {}", kind(&value)))),
     }
 }
 
 pub(super) fn environment_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
-    args.end()?;
+    args.no_more_arguments()?;
     unit_file::environment_value(&value).map(Value::from).map_err(fail)
 }
 
 pub(super) fn plain_word(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
-    args.end()?;
+    args.no_more_arguments()?;
     unit_file::plain_word(&value).map(Value::from).map_err(fail)
 }
 
 pub(super) fn systemd_limits(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
-    args.end()?;
+    args.no_more_arguments()?;
     let mut limits = pairs(&value, "systemd_limits")?;
-    limits.sort_by_key(|(name, _)| text(name));
-    let line = |(name, value): &(Value, Value)| unit_file::limit(&text(name), &text(value)).map_err(fail);
+    limits.sort_by_key(|(name, _)| to_text(name));
+    let line = |(name, value): &(Value, Value)| unit_file::limit(&to_text(name), &to_text(value)).map_err(fail);
     let lines = limits.iter().map(line).collect::<Result<Vec<_>, _>>()?;
     Ok(Value::from(lines.join("\n")))
 }
 
 pub(super) fn systemd_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
-    args.end()?;
+    args.no_more_arguments()?;
     unit_file::exec_argument(&value).map(Value::from).map_err(fail)
 }
 
 pub(super) fn systemd_value(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
-    args.end()?;
+    args.no_more_arguments()?;
     unit_file::unit_value(&value).map(Value::from).map_err(fail)
 }

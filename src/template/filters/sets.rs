@@ -7,39 +7,39 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, items, kind, member, text};
+use super::super::conversions::{fail, iterate, kind, member, to_text};
 use super::super::python;
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("difference", "The items of a list that are not in another list, without duplicates.")
+        LanguageItem::new("difference", "The items of a list that are not in another list, without duplicates.")
             .takes("other")
             .gives("[1, 2, 3] | difference([2])", "[1, 3]"),
         difference,
     ),
     (
-        Word::new("intersect", "The items that two lists have in common, without duplicates.")
+        LanguageItem::new("intersect", "The items that two lists have in common, without duplicates.")
             .takes("other")
             .gives("[1, 2, 3] | intersect([2, 3, 4])", "[2, 3]"),
         intersect,
     ),
     (
-        Word::new("symmetric_difference", "The items that only one of two lists has, without duplicates.")
+        LanguageItem::new("symmetric_difference", "The items that only one of two lists has, without duplicates.")
             .takes("other")
             .gives("[1, 2] | symmetric_difference([2, 3])", "[1, 3]"),
         symmetric_difference,
     ),
     (
-        Word::new("union", "The items of two lists, without duplicates.")
+        LanguageItem::new("union", "The items of two lists, without duplicates.")
             .takes("other")
             .gives("[1, 2] | union([2, 3])", "[1, 2, 3]"),
         union,
     ),
     (
-        Word::new("unique", "The items of a list, without duplicates.")
+        LanguageItem::new("unique", "The items of a list, without duplicates.")
             .takes("case_sensitive=none, attribute=none")
             .gives("[1, 2, 1] | unique", "[1, 2]"),
         unique,
@@ -47,8 +47,8 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 ];
 
 fn both(mut args: Args) -> Result<(Vec<Value>, Vec<Value>), Error> {
-    let both = (items(&args.req("a")?)?, items(&args.req("b")?)?);
-    args.end()?;
+    let both = (iterate(&args.req("a")?)?, iterate(&args.req("b")?)?);
+    args.no_more_arguments()?;
     Ok(both)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn hashable(value: &Value) -> bool {
 /// What Python's equality looks at: true is 1.
 fn key(value: &Value) -> Value {
     match value.kind() {
-        ValueKind::Bool => python::number(value),
+        ValueKind::Bool => python::to_number(value),
         ValueKind::Seq | ValueKind::Iterable => value.try_iter().into_iter().flatten().map(|item| key(&item)).collect(),
         ValueKind::Map => {
             let pairs = value.as_object().and_then(|map| map.try_iter_pairs()).into_iter().flatten();
@@ -125,10 +125,10 @@ pub(crate) fn subset(a: &[Value], b: &[Value]) -> Result<bool, Error> {
 /// `unique(case_sensitive=None, attribute=None)`: case does not count unless said so, but it does where an item is a list
 /// or a mapping.
 pub(super) fn unique(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let list = items(&args.req("a")?)?;
+    let list = iterate(&args.req("a")?)?;
     let case = args.opt("case_sensitive").filter(|case| !case.is_none()).map(|case| case.is_true());
-    let attribute = args.opt("attribute").filter(|attribute| !attribute.is_none()).map(|a| text(&a));
-    args.end()?;
+    let attribute = args.opt("attribute").filter(|attribute| !attribute.is_none()).map(|a| to_text(&a));
+    args.no_more_arguments()?;
     let part = |item: &Value| attribute.as_deref().map_or_else(|| item.clone(), |path| member(item, path));
     let plain = list.iter().all(|item| hashable(&part(item)));
     if !plain && (attribute.is_some() || case == Some(false)) {

@@ -4,62 +4,62 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, fits, kind, text};
+use super::super::conversions::{fail, fits, kind, to_text};
 use super::super::{printf, python};
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("center", "A text centered between spaces.")
+        LanguageItem::new("center", "A text centered between spaces.")
             .takes("width=80")
             .gives("'ab' | center(6) | length", "6"),
         center,
     ),
     (
-        Word::new("comment", "A text as a comment of a file; the styles are plain, c, cblock, xml and erlang.")
+        LanguageItem::new("comment", "A text as a comment of a file; the styles are plain, c, cblock, xml and erlang.")
             .takes("style='plain', decoration='# ', prefix='', postfix=''")
             .example("'Managed by windlass' | comment('c')"),
         comment,
     ),
     (
-        Word::new("format", "A text with %s and other placeholders filled in.")
+        LanguageItem::new("format", "A text with %s and other placeholders filled in.")
             .takes("values...")
             .gives("'%s:%d' | format('h1', 22)", "h1:22"),
         format,
     ),
-    (Word::new("quote", "A text as one word of a shell command line.").example("\"it's\" | quote"), quote),
+    (LanguageItem::new("quote", "A text as one word of a shell command line.").example("\"it's\" | quote"), quote),
     (
-        Word::new("replace", "A text with all occurrences of another text replaced.")
+        LanguageItem::new("replace", "A text with all occurrences of another text replaced.")
             .takes("old, new, count=none")
             .gives("'a-b-c' | replace('-', '.')", "a.b.c"),
         replace,
     ),
     (
-        Word::new("split", "The parts of a text between separators; without one, its words.")
+        LanguageItem::new("split", "The parts of a text between separators; without one, its words.")
             .takes("separator=none, maxsplit=-1")
             .gives("'a,b' | split(',')", "['a', 'b']"),
         split,
     ),
     (
-        Word::new("splitlines", "The lines of a text.")
+        LanguageItem::new("splitlines", "The lines of a text.")
             .takes("keepends=false")
             .gives("'one line' | splitlines", "['one line']"),
         splitlines,
     ),
     (
-        Word::new("truncate", "A text cut to a length, between words unless killwords is true.")
+        LanguageItem::new("truncate", "A text cut to a length, between words unless killwords is true.")
             .takes("length=255, killwords=false, end='...', leeway=5")
             .gives("'a long story' | truncate(10, leeway=0)", "a long..."),
         truncate,
     ),
-    (Word::new("wordcount", "How many words a text has.").gives("'a long story' | wordcount", "3"), wordcount),
+    (LanguageItem::new("wordcount", "How many words a text has.").gives("'a long story' | wordcount", "3"), wordcount),
 ];
 
 /// `'%s and %s' | format(a, b)`
 pub(super) fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let format = args.text("value")?;
+    let format = args.text_argument("value")?;
     let (mut values, named) = (args.rest(), args.rest_named());
     if !named.is_empty() {
         values = vec![Value::from_pairs(named)];
@@ -69,19 +69,19 @@ pub(super) fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
 
 /// `replace(old, new, count)`
 pub(super) fn replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (string, old, new) = (args.text("s")?, args.text("old")?, args.text("new")?);
+    let (string, old, new) = (args.text_argument("s")?, args.text_argument("old")?, args.text_argument("new")?);
     let count = args.int("count")?.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
-    args.end()?;
+    args.no_more_arguments()?;
     fits(string.matches(&old).take(count).count().checked_mul(new.len()))?;
     Ok(Value::from(string.replacen(&old, &new, count)))
 }
 
 /// `split(sep, maxsplit)`, Python's.
 pub(crate) fn split(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("value")?;
-    let sep = args.opt("sep").filter(|sep| !sep.is_none()).map(|sep| text(&sep));
+    let string = args.text_argument("value")?;
+    let sep = args.opt("sep").filter(|sep| !sep.is_none()).map(|sep| to_text(&sep));
     let limit = args.int("maxsplit")?.and_then(|max| usize::try_from(max).ok()).map_or(usize::MAX, |max| max + 1);
-    args.end()?;
+    args.no_more_arguments()?;
     let parts: Vec<Value> = match sep {
         Some(sep) if sep.is_empty() => return Err(fail("empty separator")),
         Some(sep) => string.splitn(limit, &*sep).map(Value::from).collect(),
@@ -105,17 +105,17 @@ pub(crate) fn split(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
 
 /// The lines, without their ends.
 pub(super) fn splitlines(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("value")?;
-    let keep = args.flag("keepends");
-    args.end()?;
-    Ok(python::lines(&string, keep).into_iter().map(Value::from).collect())
+    let string = args.text_argument("value")?;
+    let keep = args.flag_argument("keepends");
+    args.no_more_arguments()?;
+    Ok(python::python_lines(&string, keep).into_iter().map(Value::from).collect())
 }
 
 /// A word of a shell command line.
 pub(super) fn quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
-    args.end()?;
-    let string = if value.is_none() { String::new() } else { text(&value) };
+    args.no_more_arguments()?;
+    let string = if value.is_none() { String::new() } else { to_text(&value) };
     let safe = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
     if !string.is_empty() && string.chars().all(safe) {
         return Ok(Value::from(string));
@@ -125,9 +125,9 @@ pub(super) fn quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
 
 /// `center(width=80)`
 pub(super) fn center(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("value")?;
+    let string = args.text_argument("value")?;
     let width = args.length("width")?.unwrap_or(80);
-    args.end()?;
+    args.no_more_arguments()?;
     let missing = width.saturating_sub(string.chars().count());
     let left = missing / 2 + (missing & width & 1);
     Ok(Value::from(format!("{}{string}{}", " ".repeat(left), " ".repeat(missing - left))))
@@ -135,11 +135,11 @@ pub(super) fn center(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
 
 /// `truncate(length=255, killwords=False, end='...', leeway=5)`
 pub(super) fn truncate(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("s")?;
+    let string = args.text_argument("s")?;
     let length = usize::try_from(args.int("length")?.unwrap_or(255)).unwrap_or(0);
-    let (killwords, end) = (args.flag("killwords"), args.text_or("end", "..."));
+    let (killwords, end) = (args.flag_argument("killwords"), args.text_or("end", "..."));
     let leeway = usize::try_from(args.int("leeway")?.unwrap_or(5)).unwrap_or(0);
-    args.end()?;
+    args.no_more_arguments()?;
     if string.chars().count() <= length + leeway {
         return Ok(Value::from(string));
     }
@@ -154,8 +154,8 @@ pub(super) fn truncate(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, E
 }
 
 pub(super) fn wordcount(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("s")?;
-    args.end()?;
+    let string = args.text_argument("s")?;
+    args.no_more_arguments()?;
     let words = string.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     Ok(Value::from(words.count()))
 }
@@ -175,8 +175,9 @@ pub(super) fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
         "xml" => ("<!--", " - ", "-->"),
         _ => return Err(fail(format!("unknown comment style {style:?}"))),
     };
-    let mut named =
-        |name: &str, default: &str| args.named(name).map_or_else(|| default.to_owned(), |value| text(&value));
+    let mut named = |name: &str, default: &str| {
+        args.named_argument(name).map_or_else(|| default.to_owned(), |value| to_text(&value))
+    };
     let newline = named("newline", "\n");
     let (beginning, end) = (named("beginning", beginning), named("end", end));
     let decoration = named("decoration", decoration);
@@ -184,7 +185,7 @@ pub(super) fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
     let postfix = named("postfix", decoration.trim_end());
     let before = args.named_length("prefix_count")?.unwrap_or(1);
     let after = args.named_length("postfix_count")?.unwrap_or(1);
-    args.end()?;
+    args.no_more_arguments()?;
     let lines = string.matches(&newline).count() + before + after;
     let longest = newline.len() + decoration.len().max(prefix.len()).max(postfix.len());
     fits(lines.checked_mul(longest))?;

@@ -8,26 +8,26 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
-use super::super::conversions::{fail, items, kind, pairs, text};
+use super::super::conversions::{fail, iterate, kind, pairs, to_text};
 use super::html::entities;
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
-        Word::new("urlencode", "A text encoded as part of a URL; a mapping, or pairs, as its query.")
+        LanguageItem::new("urlencode", "A text encoded as part of a URL; a mapping, or pairs, as its query.")
             .gives("{'name': 'a b', 'n': 1} | urlencode", "name=a+b&n=1"),
         urlencode,
     ),
     (
-        Word::new("urlize", "A text as HTML with web and mail addresses as links.")
+        LanguageItem::new("urlize", "A text as HTML with web and mail addresses as links.")
             .takes("trim_url_limit=none, nofollow=false, target=none, rel=none, extra_schemes=none")
             .gives("'see etcd.io' | urlize", "see etcd.io"),
         urlize,
     ),
     (
-        Word::new(
+        LanguageItem::new(
             "urlsplit",
             "The parts of a URL, or one of them: scheme, hostname, port, path, query, \
              fragment, username, password, netloc.",
@@ -50,7 +50,7 @@ pub(crate) struct Url {
 impl Url {
     /// # Errors
     /// When a bracket of an IPv6 address is missing, all that Python refuses.
-    pub(crate) fn split(url: &str) -> Result<Self, Error> {
+    pub(crate) fn split_url(url: &str) -> Result<Self, Error> {
         let url = url.trim_start_matches(|c: char| c <= ' ').replace(['\t', '\r', '\n'], "");
         let (rest, fragment) = url.split_once('#').unwrap_or((&url, ""));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -78,8 +78,8 @@ impl Url {
 
 /// `urlsplit('hostname')`, or a mapping of all parts.
 pub(super) fn urlsplit(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (url, query) = (Url::split(&args.text("value")?)?, args.text_or("query", ""));
-    args.end()?;
+    let (url, query) = (Url::split_url(&args.text_argument("value")?)?, args.text_or("query", ""));
+    args.no_more_arguments()?;
     let (user, host) = url.netloc.rsplit_once('@').map_or((None, &*url.netloc), |(user, host)| (Some(user), host));
     let (username, password) = match user.map(|user| user.split_once(':').map_or((user, None), |(u, p)| (u, Some(p)))) {
         Some((username, password)) => (Some(username), password),
@@ -112,19 +112,19 @@ pub(super) fn urlsplit(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, E
 /// A lone value for a path, where slashes stay; pairs for a query, where they do not and a blank is `+`.
 pub(super) fn urlencode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
-    args.end()?;
+    args.no_more_arguments()?;
     let pairs = match value.kind() {
         ValueKind::Map => pairs(&value, "urlencode")?,
-        ValueKind::Seq | ValueKind::Iterable => items(&value)?.iter().map(pair).collect::<Result<_, Error>>()?,
-        _ => return Ok(Value::from(quote(&text(&value), "/"))),
+        ValueKind::Seq | ValueKind::Iterable => iterate(&value)?.iter().map(pair).collect::<Result<_, Error>>()?,
+        _ => return Ok(Value::from(quote(&to_text(&value), "/"))),
     };
-    let part = |value: &Value| quote(&text(value), " ").replace(' ', "+");
+    let part = |value: &Value| quote(&to_text(value), " ").replace(' ', "+");
     let parts: Vec<String> = pairs.iter().map(|(key, value)| format!("{}={}", part(key), part(value))).collect();
     Ok(Value::from(parts.join("&")))
 }
 
 fn pair(value: &Value) -> Result<(Value, Value), Error> {
-    match <[Value; 2]>::try_from(items(value)?) {
+    match <[Value; 2]>::try_from(iterate(value)?) {
         Ok([key, value]) => Ok((key, value)),
         Err(items) => Err(fail(format!("urlencode needs pairs, this has {} items", items.len()))),
     }
@@ -149,23 +149,23 @@ static MAILBOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\S+@\w[\w.-]*\.
 pub(super) fn urlize(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let limit = args.int("trim_url_limit")?.map(|limit| usize::try_from(limit).unwrap_or(0));
-    let nofollow = args.flag("nofollow");
+    let nofollow = args.flag_argument("nofollow");
     let mut named = |name: &str| args.opt(name).filter(|value| !value.is_none());
     let (target, rel, schemes) = (named("target"), named("rel"), named("extra_schemes"));
-    args.end()?;
+    args.no_more_arguments()?;
     let Some(string) = value.as_str() else {
         return Err(fail(format!("urlize needs text, this is {}", kind(&value))));
     };
-    let rel = rel.map(|rel| text(&rel)).unwrap_or_default();
+    let rel = rel.map(|rel| to_text(&rel)).unwrap_or_default();
     let mut rel: Vec<&str> = rel.split_whitespace().chain(nofollow.then_some("nofollow")).chain(["noopener"]).collect();
     rel.sort_unstable();
     rel.dedup();
     let mut attributes = format!(" rel=\"{}\"", entities(&rel.join(" ")));
     if let Some(target) = target {
-        attributes += &format!(" target=\"{}\"", entities(&text(&target)));
+        attributes += &format!(" target=\"{}\"", entities(&to_text(&target)));
     }
     let schemes: Vec<String> = match schemes {
-        Some(schemes) => items(&schemes)?.iter().map(text).collect(),
+        Some(schemes) => iterate(&schemes)?.iter().map(to_text).collect(),
         None => Vec::new(),
     };
     let escaped = if value.is_safe() { string.to_owned() } else { entities(string) };

@@ -7,11 +7,11 @@ use super::super::args::Filter;
 use super::super::conversions::{fail, fits};
 use super::super::python;
 use crate::value::Value;
-use crate::value::doc::Word;
+use crate::value::doc::LanguageItem;
 
 /// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[(
-    Word::new("wordwrap", "A text with its long lines broken between words, and after hyphens.")
+pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[(
+    LanguageItem::new("wordwrap", "A text with its long lines broken between words, and after hyphens.")
         .takes("width=79, break_long_words=true, wrapstring=newline, break_on_hyphens=true")
         .gives("'a long story' | wordwrap(6, wrapstring='/')", "a long/story"),
     wordwrap,
@@ -19,16 +19,16 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[(
 
 /// `wordwrap(width=79, break_long_words=True, wrapstring='\n', break_on_hyphens=True)`
 pub(super) fn wordwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("s")?;
+    let string = args.text_argument("s")?;
     let width = args.int("width")?.unwrap_or(79);
     let long = args.opt("break_long_words").is_none_or(|value| value.is_true());
     let newline =
         args.opt("wrapstring").filter(|value| !value.is_none()).map_or("\n".into(), |value| value.to_string());
     let hyphens = args.opt("break_on_hyphens").is_none_or(|value| value.is_true());
-    args.end()?;
+    args.no_more_arguments()?;
     let width = usize::try_from(width).ok().filter(|width| *width > 0);
     let width = width.ok_or_else(|| fail("wordwrap needs a width above zero"))?;
-    let lines = python::lines(&string, false).into_iter();
+    let lines = python::python_lines(&string, false).into_iter();
     let wrapped: Vec<String> =
         lines.flat_map(|line| one_at_least(wrap(&line.chars().collect::<Vec<_>>(), width, long, hyphens))).collect();
     fits(wrapped.len().checked_mul(newline.len()))?;

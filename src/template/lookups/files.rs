@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use minijinja::value::ValueKind;
 use rand::Rng as _;
 
-use super::super::conversions::text;
+use super::super::conversions::to_text;
 use super::super::filters::Hashing;
 use super::super::{file as template_file, filters};
-use super::{Call, fail};
+use super::{LookupCall, fail};
 use crate::template::{Error, Options};
 use crate::value::truth;
 use crate::value::{Value, read as whole, vault};
 
-fn not_found(call: &Call<'_>, name: &str, folder: &str) -> Error {
+fn not_found(call: &LookupCall<'_>, name: &str, folder: &str) -> Error {
     let mut places: Vec<String> = Vec::new();
     for path in call.places(name, folder) {
         let place = path.display().to_string();
@@ -24,9 +24,9 @@ fn not_found(call: &Call<'_>, name: &str, folder: &str) -> Error {
     fail(format!("no such file: {name}, looked for as {}", places.join(", ")))
 }
 
-fn read(call: &Call<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), Error> {
+fn read(call: &LookupCall<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), Error> {
     let path = call.find(name, folder).ok_or_else(|| not_found(call, name, folder))?;
-    let text = whole::text(&path).map_err(|error| fail(format!("cannot read {}: {error}", path.display())))?;
+    let text = whole::read_text(&path).map_err(|error| fail(format!("cannot read {}: {error}", path.display())))?;
     if !vault::is_vault(&text) {
         return Ok((path, text));
     }
@@ -40,7 +40,7 @@ fn read(call: &Call<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), 
 }
 
 /// The contents of files, without the newline at their end. Options `lstrip` and `rstrip`.
-pub(super) fn file(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn lookup_file(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let (lstrip, rstrip) = (call.flag("lstrip", false), call.flag("rstrip", true));
     let one = |name: &String| {
         let (_, text) = read(call, name, "files")?;
@@ -51,17 +51,17 @@ pub(super) fn file(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// The contents of vault files.
-pub(super) fn unvault(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn unvault(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     call.texts().iter().map(|name| read(call, name, "files").map(|(_, text)| Value::from(text))).collect()
 }
 
 /// Template files, rendered with the variables at hand and those of the option `template_vars`.
-pub(super) fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn template(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut scope = (**call.scope).clone();
     if let Some(more) = call.option("template_vars") {
         let pairs = super::super::conversions::pairs(more, "template_vars")
-            .map_err(|error| fail(crate::template::words(&error)))?;
-        scope = scope.with(pairs.into_iter().map(|(key, value)| (text(&key).into(), value)).collect());
+            .map_err(|error| fail(crate::template::engine_error_text(&error)))?;
+        scope = scope.with_layer(pairs.into_iter().map(|(key, value)| (to_text(&key).into(), value)).collect());
     }
     let mut options = Options {
         trim_blocks: call.flag("trim_blocks", true),
@@ -70,19 +70,19 @@ pub(super) fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     };
     let marks = (call.option("variable_start_string"), call.option("variable_end_string"));
     if let (Some(start), Some(end)) = marks {
-        options.variable = Some((text(start), text(end)));
+        options.variable = Some((to_text(start), to_text(end)));
     }
     let scope = std::sync::Arc::new(scope);
     let one = |name: &String| {
         let (path, body) = read(call, name, "templates")?;
         // What looks like data is text, since 2.19; convert_data has no effect there either.
-        template_file::render(&body, &path, &options, &scope).map(Value::from)
+        template_file::render_file(&body, &path, &options, &scope).map(Value::from)
     };
     call.texts().iter().map(one).collect()
 }
 
 /// Files that match patterns, sorted.
-pub(super) fn fileglob(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn fileglob(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for pattern in call.texts() {
         let places = call.places(&pattern, "files");
@@ -114,7 +114,7 @@ pub(crate) fn of_task(name: &str, action: &str) -> Vec<(String, Value)> {
 }
 
 /// The first of several files that is there. Terms: names, or a mapping of `files` and `paths`; `skip` for none at all.
-pub(super) fn first_found(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn first_found(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut skip = call.flag("skip", false);
     let mut names = Vec::new();
     let option = |name: &str| call.option(name).cloned();
@@ -126,8 +126,8 @@ pub(super) fn first_found(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
                 skip |= get("skip").is_some_and(|skip| skip.is_true());
                 add(&mut names, get("files"), get("paths"));
             }
-            ValueKind::Seq => names.extend(term.try_iter().into_iter().flatten().map(|name| text(&name))),
-            _ => names.push(text(term)),
+            ValueKind::Seq => names.extend(term.try_iter().into_iter().flatten().map(|name| to_text(&name))),
+            _ => names.push(to_text(term)),
         }
     }
     let folder = call.text_option(FOLDER, "");
@@ -144,10 +144,10 @@ fn add(names: &mut Vec<String>, files: Option<Value>, paths: Option<Value>) {
     let split = |value: Option<Value>, at: &[char]| -> Vec<String> {
         match value {
             Some(value) if value.kind() == ValueKind::Seq => {
-                value.try_iter().into_iter().flatten().map(|v| text(&v)).collect()
+                value.try_iter().into_iter().flatten().map(|v| to_text(&v)).collect()
             }
             Some(value) => {
-                text(&value).split(at).map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+                to_text(&value).split(at).map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
             }
             None => Vec::new(),
         }
@@ -163,7 +163,7 @@ fn add(names: &mut Vec<String>, files: Option<Value>, paths: Option<Value>) {
 }
 
 /// A value of a file of columns: `key file=x.csv delimiter=, col=1`.
-pub(super) fn csvfile(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn csvfile(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for term in call.texts() {
         let (key, options) = options(&term);
@@ -213,7 +213,7 @@ fn columns(line: &str, delimiter: &str) -> Vec<String> {
 }
 
 /// A value of an INI or properties file: `key section=x file=y.ini type=ini default=z`.
-pub(super) fn ini(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn ini(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for term in call.texts() {
         let (key, options) = options(&term);
@@ -223,7 +223,8 @@ pub(super) fn ini(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         let (_, text) = read(call, &get("file", "ansible.ini"), "files")?;
         let section = if get("type", "ini") == "properties" { String::new() } else { get("section", "global") };
         if truth::of_exact_word(&get("re", "false")) == Some(true) {
-            let pattern = filters::regex(&key, true, false).map_err(|error| fail(crate::template::words(&error)))?;
+            let pattern =
+                filters::regex(&key, true, false).map_err(|error| fail(crate::template::engine_error_text(&error)))?;
             let matches = |name: &str| pattern.find(name).is_ok_and(|found| found.is_some_and(|at| at.start() == 0));
             found.extend(
                 ini_pairs(&text, &section).filter(|(name, _)| matches(name)).map(|(_, value)| Value::from(value)),
@@ -261,7 +262,7 @@ fn options(term: &str) -> (String, Vec<(String, String)>) {
 }
 
 /// A password kept in a file, made when the file is not there: `path length=20 chars=ascii_letters,digits encrypt=sha512_crypt`.
-pub(super) fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn password(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let one = |term: &String| {
         let (path, options) = options(term);
         let get = |name: &str, default: &str| {
@@ -273,13 +274,13 @@ pub(super) fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         }
         let letters = letters(&match call.option("chars") {
             Some(list) if list.kind() == ValueKind::Seq => {
-                let classes = list.try_iter().into_iter().flatten().map(|class| text(&class).replace(',', "\u{0}"));
+                let classes = list.try_iter().into_iter().flatten().map(|class| to_text(&class).replace(',', "\u{0}"));
                 classes.collect::<Vec<_>>().join(",")
             }
             _ => get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"),
         });
         let (mut password, mut salt) = (None, None);
-        let path: PathBuf = call.scope.base.join(call.scope.surroundings.expand(&path));
+        let path: PathBuf = call.scope.base.join(call.scope.surroundings.expand_home(&path));
         if path != Path::new("/dev/null")
             && let Ok(text) = std::fs::read_to_string(&path)
         {
@@ -305,7 +306,7 @@ pub(super) fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
             Some(salt) => {
                 filters::crypt(&password, &Hashing { scheme: &encrypt, salt: Some(salt), ..Hashing::default() })
                     .map(Value::from)
-                    .map_err(|error| fail(crate::template::words(&error)))
+                    .map_err(|error| fail(crate::template::engine_error_text(&error)))
             }
             None => Ok(Value::from(password)),
         }

@@ -3,9 +3,9 @@
 use minijinja::value::ValueKind;
 use rand::seq::IndexedRandom as _;
 
-use super::super::conversions::{self, text};
+use super::super::conversions::{self, to_text};
 use super::super::printf;
-use super::{Call, fail};
+use super::{LookupCall, fail};
 use crate::template::Error;
 use crate::value::Value;
 
@@ -20,32 +20,33 @@ fn listed(value: &Value) -> Vec<Value> {
 }
 
 /// The terms, one level flattened.
-pub(super) fn items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn lookup_items(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     Ok(call.terms.iter().flat_map(listed).collect())
 }
 
-pub(super) fn list(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn lookup_list(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     Ok(std::mem::take(&mut call.terms))
 }
 
 /// Pairs of a position and an item.
-pub(super) fn indexed_items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
-    let items = items(call)?.into_iter().enumerate();
+pub(super) fn indexed_items(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
+    let items = lookup_items(call)?.into_iter().enumerate();
     Ok(items.map(|(i, item)| Value::from(vec![Value::from(i), item])).collect())
 }
 
 /// A mapping as a list of `key` and `value`.
-pub(super) fn dict(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn dict(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     for term in &call.terms {
-        let pairs = conversions::pairs(term, "dict").map_err(|error| fail(crate::template::words(&error)))?;
+        let pairs =
+            conversions::pairs(term, "dict").map_err(|error| fail(crate::template::engine_error_text(&error)))?;
         all.extend(pairs.into_iter().map(|(key, value)| Value::from_pairs([("key", key), ("value", value)])));
     }
     Ok(all)
 }
 
 /// Every combination of one item of each term.
-pub(super) fn nested(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn nested(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
     for term in &call.terms {
         let items: Vec<Vec<Value>> = listed(term).iter().map(listed).collect();
@@ -59,7 +60,7 @@ pub(super) fn nested(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// The first items of each term together, the second ones, and so on; None where a term has no more.
-pub(super) fn together(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn together(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let lists: Vec<Vec<Value>> = call.terms.iter().map(listed).collect();
     let length = lists.iter().map(Vec::len).max().unwrap_or(0);
     let row = |i: usize| lists.iter().map(|list| list.get(i).cloned().unwrap_or(Value::from(()))).collect::<Vec<_>>();
@@ -67,7 +68,7 @@ pub(super) fn together(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Pairs of an item and each of its subelements: `[list, 'a.b', {skip_missing: true}]`.
-pub(super) fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn subelements(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let [list, path, rest @ ..] = call.terms.as_slice() else {
         return Err(fail("subelements needs a list and the name of a subelement"));
     };
@@ -78,7 +79,7 @@ pub(super) fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         }
         _ => listed(list),
     };
-    let path = text(path);
+    let path = to_text(path);
     let mut all = Vec::new();
     for item in items {
         if item.get_attr("skipped").is_ok_and(|skipped| skipped.is_true()) {
@@ -96,19 +97,19 @@ pub(super) fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(all)
 }
 
-pub(super) fn random_choice(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn random_choice(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     Ok(call.terms.choose(&mut rand::rng()).cloned().into_iter().collect())
 }
 
 /// `start=1 end=10 stride=2 format=host%02d count=5`, or `1-10/2:host%02d`.
-pub(super) fn sequence(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn sequence(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     let terms = if call.terms.is_empty() { vec![String::new()] } else { call.texts() };
     for term in terms {
         let mut steps = Steps { start: 1, end: None, count: None, stride: None, format: "%d".into() };
         for name in ["start", "end", "count", "stride", "format"] {
             if let Some(value) = call.option(name) {
-                steps.set(name, &text(value))?;
+                steps.set(name, &to_text(value))?;
             }
         }
         steps.read(&term)?;
@@ -199,7 +200,7 @@ impl Steps {
                 .map_err(|_| fail(format!("sequence: invalid format {:?}", self.format)))?;
             bytes += text.len();
             conversions::fits(Some(bytes))
-                .map_err(|error| fail(format!("sequence: {}", crate::template::words(&error))))?;
+                .map_err(|error| fail(format!("sequence: {}", crate::template::engine_error_text(&error))))?;
             all.push(Value::from(text));
             number += stride;
         }

@@ -3,12 +3,12 @@
 use std::process::{Command, Stdio};
 
 use super::super::{lazy, render};
-use super::{Call, fail};
+use super::{LookupCall, fail};
 use crate::template::Error;
 use crate::value::{Value, read};
 
 /// Environment variables of the controller; the option `default` for one that is not set, else empty.
-pub(super) fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn env(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let default = call.option("default");
     let variables = &call.scope.surroundings.variables;
     let one = |name: &String| match variables.get(name) {
@@ -19,7 +19,7 @@ pub(super) fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Variables by name.
-pub(super) fn vars(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn vars(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let one = |name: &String| match (call.scope.get(name), call.option("default")) {
         (Some(raw), _) => render::settle(&lazy::see(raw, call.scope)?, call.scope),
         (None, Some(default)) => Ok(default.clone()),
@@ -29,12 +29,12 @@ pub(super) fn vars(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Names of variables that match any of the patterns.
-pub(super) fn varnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn varnames(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for term in call.texts() {
-        let regex =
-            super::super::filters::regex(&term, false, false).map_err(|error| fail(crate::template::words(&error)))?;
-        let names = call.scope.names();
+        let regex = super::super::filters::regex(&term, false, false)
+            .map_err(|error| fail(crate::template::engine_error_text(&error)))?;
+        let names = call.scope.variable_names();
         found.extend(
             names.iter().filter(|name| regex.is_match(name).unwrap_or(false)).map(|name| Value::from(name.clone())),
         );
@@ -43,7 +43,7 @@ pub(super) fn varnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// What commands print on the controller, each as a whole.
-pub(super) fn pipe(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn pipe(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     call.texts()
         .iter()
         .map(|command| output(call, command).map(|out| Value::from(out.trim_end_matches(['\n', '\r']))))
@@ -51,7 +51,7 @@ pub(super) fn pipe(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// What commands print on the controller, line by line.
-pub(super) fn lines(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn lookup_lines(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let mut lines = Vec::new();
     for command in call.texts() {
         lines.extend(output(call, &command)?.lines().map(Value::from));
@@ -59,7 +59,7 @@ pub(super) fn lines(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(lines)
 }
 
-fn output(call: &Call<'_>, command: &str) -> Result<String, Error> {
+fn output(call: &LookupCall<'_>, command: &str) -> Result<String, Error> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit());
     if call.scope.base.is_dir() {

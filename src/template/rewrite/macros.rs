@@ -3,13 +3,13 @@
 
 use minijinja::machinery::{Span, Token};
 
-use super::{Edit, closing, end, insert, start};
+use super::{Edit, closing, insert, span_end, span_start};
 
 /// `{% macro m(a) %}...kwargs...{% endmacro %}` becomes
 /// `{% macro m(a,kwargs=none) %}...kwargs...{% endmacro %}{%set m=m|_open(['a'],['kwargs'])%}`.
-pub(super) fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+pub(super) fn open_macros(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     let word = |at: usize, word: &str| matches!(tokens.get(at), Some((Token::Ident(name), _)) if *name == word);
-    let text = |at: usize| &source[start(&tokens[at].1)..end(&tokens[at].1)];
+    let text = |at: usize| &source[span_start(&tokens[at].1)..span_end(&tokens[at].1)];
     for at in 0..tokens.len() {
         if !(matches!(tokens[at].0, Token::BlockStart) && word(at + 1, "macro")) {
             continue;
@@ -26,11 +26,11 @@ pub(super) fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<E
         }
         let comma = if close == at + 4 || matches!(tokens[close - 1].0, Token::Comma) { "" } else { "," };
         let more: Vec<String> = spoken.iter().map(|name| format!("{name}=none")).collect();
-        edits.push(insert(start(&tokens[close].1), &format!("{comma}{}", more.join(","))));
+        edits.push(insert(span_start(&tokens[close].1), &format!("{comma}{}", more.join(","))));
         // Of the mark's own delimiters, whatever they are; what it says of the blanks behind it holds for the new one.
         let (opens, closes, name) = (text(at).trim_end_matches(['-', '+']), text(ended), text(at + 2));
         let set = format!("{opens}set {name}={name}|_open({named:?},{spoken:?}) {closes}");
-        edits.push(insert(end(&tokens[ended].1), &set));
+        edits.push(insert(span_end(&tokens[ended].1), &set));
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn defaults(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut V
         };
         let Some(close) = closing(tokens, at + 3) else { continue };
         let Some(opened) = (close..tokens.len()).find(|at| matches!(tokens[*at].0, Token::BlockEnd)) else { continue };
-        let text = |span: &Span| &source[start(span)..end(span)];
+        let text = |span: &Span| &source[span_start(span)..span_end(span)];
         let (opens, closes) = (text(opens).trim_end_matches(['-', '+']), text(&tokens[opened].1));
         let (mut known, mut depth) = (Vec::new(), 0usize);
         for i in at + 3..close {
@@ -61,11 +61,11 @@ pub(super) fn defaults(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut V
             let last = default_end(tokens, i + 3, close);
             let speaks = |at: usize| matches!(tokens[at].0, Token::Ident(one) if known.contains(&one));
             if matches!(tokens[i + 2].0, Token::Assign) && (i + 3..=last).any(speaks) {
-                let given = &source[start(&tokens[i + 3].1)..end(&tokens[last].1)];
-                edits.push(insert(end(&tokens[i + 2].1), "omit if true else ("));
-                edits.push(insert(end(&tokens[last].1), ")"));
+                let given = &source[span_start(&tokens[i + 3].1)..span_end(&tokens[last].1)];
+                edits.push(insert(span_end(&tokens[i + 2].1), "omit if true else ("));
+                edits.push(insert(span_end(&tokens[last].1), ")"));
                 let set = format!("{opens}set {name}=({given}) if {name}|_omitted else {name} {closes}");
-                edits.push(insert(end(&tokens[opened].1), &set));
+                edits.push(insert(span_end(&tokens[opened].1), &set));
             }
             known.push(*name);
         }

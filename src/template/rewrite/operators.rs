@@ -4,12 +4,12 @@
 
 use minijinja::machinery::{Span, Token};
 
-use super::{Edit, Reading, closing, end, insert, start};
+use super::{Edit, SourceMode, closing, insert, span_end, span_start};
 
 /// Adds the edits for all expressions of a text.
-pub(super) fn operators(tokens: &[(Token<'_>, Span)], reading: Reading, edits: &mut Vec<Edit>) {
+pub(super) fn operators(tokens: &[(Token<'_>, Span)], reading: SourceMode, edits: &mut Vec<Edit>) {
     let mut walk = Walk { tokens, edits };
-    if reading == Reading::Expression {
+    if reading == SourceMode::Expression {
         return walk.all(0, tokens.len());
     }
     let mut at = 0;
@@ -34,7 +34,7 @@ struct Walk<'t, 'a> {
 }
 
 /// A sign between the operands of a comparison, and where its right operand ends.
-struct Sign {
+struct ComparisonOperator {
     at: usize,
     /// The last token of the sign: `not in` has two.
     until: usize,
@@ -92,7 +92,7 @@ impl<'a> Walk<'_, 'a> {
         if next == first {
             return first;
         }
-        let mut signs: Vec<Sign> = Vec::new();
+        let mut signs: Vec<ComparisonOperator> = Vec::new();
         while let Some(mut sign) = self.sign(next) {
             let right = sign.until + 1;
             next = self.sum(right);
@@ -103,14 +103,16 @@ impl<'a> Walk<'_, 'a> {
             signs.push(sign);
         }
         match signs.as_slice() {
-            [Sign { at, until, filter: Some(filter), last, .. }] => self.call(first, (*at, *until), filter, *last),
+            [ComparisonOperator { at, until, filter: Some(filter), last, .. }] => {
+                self.call(first, (*at, *until), filter, *last)
+            }
             chain if chain.len() > 1 => self.chain(first, chain),
             _ => {}
         }
         next
     }
 
-    fn sign(&self, at: usize) -> Option<Sign> {
+    fn sign(&self, at: usize) -> Option<ComparisonOperator> {
         let (until, word, filter) = match self.token(at)? {
             Token::Lt => (at, "<", Some("_lt")),
             Token::Lte => (at, "<=", Some("_le")),
@@ -122,11 +124,11 @@ impl<'a> Walk<'_, 'a> {
             Token::Ident("not") if self.word(at + 1) == "in" => (at + 1, "not in", Some("_not_in")),
             _ => return None,
         };
-        Some(Sign { at, until, word, filter, last: until })
+        Some(ComparisonOperator { at, until, word, filter, last: until })
     }
 
     /// `a < b < c` becomes `(a )|_chain('<', b ,'<', c)`.
-    fn chain(&mut self, first: usize, signs: &[Sign]) {
+    fn chain(&mut self, first: usize, signs: &[ComparisonOperator]) {
         self.insert_before(first, "(");
         for (i, sign) in signs.iter().enumerate() {
             let open = if i == 0 { ")|_chain(" } else { "," };
@@ -318,15 +320,15 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn insert_before(&mut self, token: usize, text: &str) {
-        self.edits.push(insert(start(&self.tokens[token].1), text));
+        self.edits.push(insert(span_start(&self.tokens[token].1), text));
     }
 
     fn insert_behind(&mut self, token: usize, text: &str) {
-        self.edits.push(insert(end(&self.tokens[token].1), text));
+        self.edits.push(insert(span_end(&self.tokens[token].1), text));
     }
 
     fn replace(&mut self, first: usize, last: usize, text: String) {
-        self.edits.push(Edit { start: start(&self.tokens[first].1), end: end(&self.tokens[last].1), text });
+        self.edits.push(Edit { start: span_start(&self.tokens[first].1), end: span_end(&self.tokens[last].1), text });
     }
 }
 

@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::bundle::hex;
+use crate::bundle::bytes_to_hex;
 use crate::value::mutex::Mutex;
 
 /// What is wrong with one answer.
@@ -103,11 +103,11 @@ fn content(seed: u64) -> Vec<u8> {
 
 async fn get(client: &Client, address: &str, sha256: Option<&str>) -> Result<Vec<u8>, String> {
     let url = Url::parse(address).unwrap();
-    let wanted = Wanted { url: &url, sha256, size: None, headers: &[] };
-    match client.file(&wanted).await {
+    let wanted = DownloadRequest { url: &url, sha256, size: None, headers: &[] };
+    match client.download_file(&wanted).await {
         Ok((path, _)) => Ok(std::fs::read(path).unwrap()),
-        Err(Failed::Error(error)) => Err(error.message),
-        Err(Failed::Login) => Err("login".to_owned()),
+        Err(DownloadError::Error(error)) => Err(error.message),
+        Err(DownloadError::Login) => Err("login".to_owned()),
     }
 }
 
@@ -122,7 +122,7 @@ async fn whatever_a_server_does_a_file_is_whole_or_there_is_none() {
         let cache = tempfile::tempdir().unwrap();
         let client = Client::for_tests(cache.path());
         let content = content(seed);
-        let digest = hex(&Sha256::digest(&content));
+        let digest = bytes_to_hex(&Sha256::digest(&content));
         let mut random = StdRng::seed_from_u64(seed + 1000);
         let faults: Vec<Fault> = (0..random.random_range(0..7))
             .map(|_| match random.random_range(0..9) {
@@ -155,7 +155,7 @@ async fn a_download_goes_on_where_it_stopped_and_is_never_repeated() {
     let cache = tempfile::tempdir().unwrap();
     let client = Client::for_tests(cache.path());
     let content = vec![7; 50_000];
-    let digest = hex(&Sha256::digest(&content));
+    let digest = bytes_to_hex(&Sha256::digest(&content));
     let (address, heads) = serve(content.clone(), vec![Fault::Cut(20_000), Fault::Status(503)]);
     assert!(get(&client, &address, Some(&digest)).await.unwrap() == content);
     assert!(get(&client, &address, Some(&digest)).await.unwrap() == content);
@@ -175,7 +175,7 @@ async fn another_content_is_refused_with_both_digests() {
     let (address, _) = serve(b"content".to_vec(), vec![]);
     let wanted = "0".repeat(64);
     let message = get(&client, &address, Some(&wanted)).await.unwrap_err();
-    let found = hex(&Sha256::digest(b"content"));
+    let found = bytes_to_hex(&Sha256::digest(b"content"));
     assert_eq!(message, format!("{address} has SHA-256 {found}, expected {wanted}"));
     let (address, _) = serve(content(1), vec![Fault::Status(404)]);
     let message = get(&client, &address, Some(&wanted)).await.unwrap_err();
@@ -183,7 +183,7 @@ async fn another_content_is_refused_with_both_digests() {
     // What was altered once, after a part had come, is fetched again from its beginning.
     let bytes = content(3);
     let (address, _) = serve(bytes.clone(), vec![Fault::Cut(100), Fault::Altered]);
-    let digest = hex(&Sha256::digest(&bytes));
+    let digest = bytes_to_hex(&Sha256::digest(&bytes));
     assert!(get(&client, &address, Some(&digest)).await.unwrap() == bytes);
     assert_eq!(kept(cache.path(), "sha256"), 1);
 }

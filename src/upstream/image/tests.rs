@@ -25,14 +25,14 @@ fn layer(members: &[(&str, Option<&str>)]) -> Vec<u8> {
 }
 
 fn digest_of(bytes: &[u8]) -> String {
-    format!("sha256:{}", hex(&Sha256::digest(bytes)))
+    format!("sha256:{}", bytes_to_hex(&Sha256::digest(bytes)))
 }
 
 /// What is found in layers, the lowest first.
 fn found(layers: &[Vec<u8>]) -> Result<String, String> {
     let to = tempfile::tempdir().unwrap();
     let take: Vec<String> = AMD64.iter().map(|path| (*path).to_owned()).collect();
-    let wanted = Wanted { architecture: "amd64", take: &take, digest: None, to: to.path() };
+    let wanted = ImageSelection { architecture: "amd64", take: &take, digest: None, to: to.path() };
     let mut search = Search::new(&wanted, "IMAGE");
     for bytes in layers.iter().rev() {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -68,7 +68,7 @@ fn the_uppermost_layer_that_has_a_program_counts() {
 fn a_layer_must_unpack_to_what_the_configuration_says() {
     let to = tempfile::tempdir().unwrap();
     let take = vec!["bin/x".to_owned()];
-    let wanted = Wanted { architecture: "amd64", take: &take, digest: None, to: to.path() };
+    let wanted = ImageSelection { architecture: "amd64", take: &take, digest: None, to: to.path() };
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), layer(&[("bin/x", Some("x"))])).unwrap();
     let mut search = Search::new(&wanted, "IMAGE");

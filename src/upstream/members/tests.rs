@@ -29,8 +29,9 @@ fn taken(members: &[(tar::EntryType, &str, &str)], wanted: &[&str]) -> Result<Ve
     let file = archive(members);
     let to = tempfile::tempdir().unwrap();
     let wanted: Vec<String> = wanted.iter().map(|wanted| (*wanted).to_owned()).collect();
-    let taken = take(file.path(), &wanted, to.path(), "x.tgz").map_err(|error| error.message)?;
-    let described = |taken: &Taken| format!("{}={}", taken.name, std::fs::read_to_string(&taken.path).unwrap());
+    let taken = extract_members(file.path(), &wanted, to.path(), "x.tgz").map_err(|error| error.message)?;
+    let described =
+        |taken: &ExtractedMember| format!("{}={}", taken.name, std::fs::read_to_string(&taken.path).unwrap());
     Ok(taken.iter().map(described).collect())
 }
 
@@ -76,7 +77,7 @@ fn a_bomb_is_refused_before_it_unpacks() {
     builder.append_data(&mut header, "etcd", std::io::repeat(0).take(size)).unwrap();
     builder.into_inner().unwrap().finish().unwrap();
     let to = tempfile::tempdir().unwrap();
-    let message = take(file.path(), &["etcd".to_owned()], to.path(), "x.tgz").err().unwrap().message;
+    let message = extract_members(file.path(), &["etcd".to_owned()], to.path(), "x.tgz").err().unwrap().message;
     assert!(message.contains("unpacks to more than windlass accepts"), "{message}");
     // A name that is as long as the whole archive is a bomb, too.
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -88,7 +89,7 @@ fn a_bomb_is_refused_before_it_unpacks() {
     encoder.write_all(header.as_bytes()).unwrap();
     encoder.write_all(&vec![b'a'; 60 << 20]).unwrap();
     encoder.finish().unwrap();
-    let message = take(file.path(), &["etcd".to_owned()], to.path(), "x.tgz").err().unwrap().message;
+    let message = extract_members(file.path(), &["etcd".to_owned()], to.path(), "x.tgz").err().unwrap().message;
     assert!(message.contains("unpacks to more than windlass accepts"), "{message}");
 }
 
@@ -100,6 +101,6 @@ fn an_archive_that_ends_too_early_is_refused_wherever_it_ends() {
     for length in 0..whole.len() {
         std::fs::write(cut.path(), &whole[..length]).unwrap();
         let to = tempfile::tempdir().unwrap();
-        assert!(take(cut.path(), &["etcd".to_owned()], to.path(), "x.tgz").is_err(), "{length}");
+        assert!(extract_members(cut.path(), &["etcd".to_owned()], to.path(), "x.tgz").is_err(), "{length}");
     }
 }

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::value::mutex::Mutex;
-use crate::value::origin::Complaint;
+use crate::value::origin::Diagnostic;
 
 /// The complaint of a key that is there twice, where the file is read all the same.
-pub fn warning(complaint: Complaint) -> Complaint {
-    Complaint { message: format!("{}; the last one is used", complaint.message), ..complaint }
+pub fn warning(complaint: Diagnostic) -> Diagnostic {
+    Diagnostic { message: format!("{}; the last one is used", complaint.message), ..complaint }
 }
 
 /// Whether such a key is told, refused, or neither.
@@ -31,7 +31,7 @@ pub struct Duplicates {
 struct TimedEvent {
     /// A file may be read again, and is not told again.
     known: HashSet<String>,
-    waiting: Vec<Complaint>,
+    waiting: Vec<Diagnostic>,
 }
 
 impl Duplicates {
@@ -40,8 +40,8 @@ impl Duplicates {
         Duplicates { rule, ..Duplicates::default() }
     }
 
-    /// Keeps what a file has twice until [`Duplicates::take`], or refuses it.
-    pub fn found(&self, found: Vec<Complaint>) -> Result<(), Complaint> {
+    /// Keeps what a file has twice until [`take_complaints`], or refuses it.
+    pub fn found(&self, found: Vec<Diagnostic>) -> Result<(), Diagnostic> {
         match (self.rule, found.into_iter()) {
             (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), Err),
             (DuplicateKeys::Warn, found) => {
@@ -55,7 +55,7 @@ impl Duplicates {
     }
 
     /// What was not told yet.
-    pub fn take(&self) -> Vec<Complaint> {
+    pub fn take_complaints(&self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.told.lock().waiting)
     }
 }

@@ -7,25 +7,25 @@ use crate::value::Value;
 
 /// How YAML is written.
 #[derive(Debug, Clone)]
-pub struct Style {
+pub struct YamlStyle {
     pub indent: usize,
     /// Lines are broken at a space behind this column.
     pub width: usize,
     pub sort_keys: bool,
-    pub flow: Flow,
+    pub flow: FlowStyle,
     /// Begins with `---`.
     pub explicit_start: bool,
 }
 
-impl Default for Style {
+impl Default for YamlStyle {
     fn default() -> Self {
-        Style { indent: 2, width: 80, sort_keys: true, flow: Flow::Never, explicit_start: false }
+        YamlStyle { indent: 2, width: 80, sort_keys: true, flow: FlowStyle::Never, explicit_start: false }
     }
 }
 
 /// Which lists and mappings are written in brackets; empty ones always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub enum FlowStyle {
     Never,
     /// Those that hold only scalars.
     Leaves,
@@ -33,7 +33,7 @@ pub enum Flow {
 }
 
 /// A settled value as a YAML document that ends with a newline.
-pub fn emit(value: &Value, style: &Style) -> String {
+pub fn emit(value: &Value, style: &YamlStyle) -> String {
     let indent = if (2..10).contains(&style.indent) { style.indent } else { 2 };
     let width = if style.width > indent * 2 { style.width } else { 80 };
     let mut emitter = Emitter { out: String::new(), column: 0, behind_dash: true, style, step: indent, width };
@@ -51,7 +51,7 @@ struct Emitter<'a> {
     column: usize,
     /// A `-` was just written, or nothing at all: the next block goes on in this line.
     behind_dash: bool,
-    style: &'a Style,
+    style: &'a YamlStyle,
     step: usize,
     width: usize,
 }
@@ -88,7 +88,9 @@ impl Emitter<'_> {
     }
 
     fn is_flow(&self, place: Place, mut parts: impl Iterator<Item = bool>) -> bool {
-        place.flow || self.style.flow == Flow::Always || self.style.flow == Flow::Leaves && parts.all(|scalar| scalar)
+        place.flow
+            || self.style.flow == FlowStyle::Always
+            || self.style.flow == FlowStyle::Leaves && parts.all(|scalar| scalar)
     }
 
     fn seq(&mut self, value: &Value, place: Place) {
@@ -125,9 +127,9 @@ impl Emitter<'_> {
     /// Whether a collection will be written in brackets.
     fn in_brackets(&self, value: &Value) -> bool {
         match self.style.flow {
-            Flow::Always => true,
-            Flow::Never => false,
-            Flow::Leaves => match value.kind() {
+            FlowStyle::Always => true,
+            FlowStyle::Never => false,
+            FlowStyle::Leaves => match value.kind() {
                 ValueKind::Map => entries(value).iter().all(|(key, value)| is_scalar(key) && is_scalar(value)),
                 _ => value.try_iter().into_iter().flatten().all(|item| is_scalar(&item)),
             },
@@ -199,7 +201,7 @@ impl Emitter<'_> {
             ValueKind::Bool => self.write(if value.is_true() { "true" } else { "false" }),
             ValueKind::Number => self.write(&number(&text)),
             _ => {
-                let look = Look::at(&text);
+                let look = AllowedStyles::at(&text);
                 let one_line = !(place.key && look.multiline);
                 let plain = if place.flow { look.flow_plain } else { look.block_plain };
                 if plain && one_line && !(place.key && text.is_empty()) && !scalar::is_special(&text) {
@@ -336,17 +338,17 @@ fn escape(c: char) -> Option<String> {
 }
 
 /// In which styles a text can be written.
-struct Look {
+struct AllowedStyles {
     multiline: bool,
     block_plain: bool,
     flow_plain: bool,
     single: bool,
 }
 
-impl Look {
+impl AllowedStyles {
     fn at(text: &str) -> Self {
         if text.is_empty() {
-            return Look { multiline: false, block_plain: false, flow_plain: false, single: true };
+            return AllowedStyles { multiline: false, block_plain: false, flow_plain: false, single: true };
         }
         let chars: Vec<char> = text.chars().collect();
         let (mut block, mut flow) = (false, false);
@@ -380,7 +382,7 @@ impl Look {
         let special = chars.iter().any(|c| *c != '\n' && !printable(*c));
         let awkward = special || text.contains(" \n");
         let plain = !edge && !multiline && !awkward;
-        Look {
+        AllowedStyles {
             multiline,
             block_plain: plain && !block,
             flow_plain: plain && !flow,

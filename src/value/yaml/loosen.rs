@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 /// A text that the parser takes if the lines within quotes and brackets were all that was wrong.
-pub(super) struct Loosened {
+pub(super) struct RelaxedYaml {
     pub text: String,
     /// By line, from 1: how many blanks were put before it.
     pub shifts: HashMap<usize, usize>,
@@ -25,9 +25,9 @@ enum State {
 }
 
 /// The text with its lines in order; None: no line has to be moved.
-pub(super) fn loosen(text: &str) -> Option<Loosened> {
+pub(super) fn loosen(text: &str) -> Option<RelaxedYaml> {
     let mut scan = Scan { state: State::Outside, quote: None, depth: 0, wanted: 0, tabs: Vec::new() };
-    let mut loosened = Loosened { text: String::with_capacity(text.len() + 64), shifts: HashMap::new() };
+    let mut loosened = RelaxedYaml { text: String::with_capacity(text.len() + 64), shifts: HashMap::new() };
     let mut moved = false;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let body = line.trim_start_matches([' ', '\t']);

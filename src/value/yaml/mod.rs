@@ -8,12 +8,12 @@ mod parse;
 mod scalar;
 
 pub use duplicates::{DuplicateKeys, Duplicates, warning};
-pub use emit::{Flow, Style, emit};
+pub use emit::{FlowStyle, YamlStyle, emit};
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::origin::{Complaint, Origin, Source};
+use super::origin::{Diagnostic, Origin, Source};
 use super::vault::{self, Keyring};
 use super::{Template, Value, Vars};
 
@@ -42,20 +42,20 @@ pub enum NodeKind {
 
 /// Reads and parses a YAML file of one document (None: it is empty); a vault-encrypted file is decrypted first.
 /// `duplicates` takes warnings of duplicate keys; [`load_with`] returns them.
-pub fn load(path: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Option<Node>, Complaint> {
+pub fn load_yaml(path: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Option<Node>, Diagnostic> {
     let mut warnings = Vec::new();
     let node = load_with(path, path, keyring, &mut warnings)?;
     duplicates.found(warnings)?;
     Ok(node)
 }
 
-/// As [`load`], with warnings added to `warnings`. `shown` is the path in messages.
+/// As [`load_yaml`], with warnings added to `warnings`. `shown` is the path in messages.
 pub fn load_with(
     path: &Path,
     shown: &Path,
     keyring: &Keyring,
-    warnings: &mut Vec<Complaint>,
-) -> Result<Option<Node>, Complaint> {
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Option<Node>, Diagnostic> {
     let (source, text) = read(path, shown, keyring)?;
     let whole = text.as_deref().unwrap_or(&source.text);
     let mut documents = parse::documents(&source, whole, warnings)?;
@@ -67,16 +67,16 @@ pub fn load_with(
         documents.iter().for_each(|node| node.hide(keyring));
     }
     if let Some(second) = documents.get(1) {
-        return Err(Complaint::new("expected one document, and a second one starts here", Some(&second.origin))
+        return Err(Diagnostic::new("expected one document, and a second one starts here", Some(&second.origin))
             .hint("remove the line with ---"));
     }
     Ok(documents.pop().filter(|node| !matches!(node.kind, NodeKind::Null)))
 }
 
 /// A file as text; of a vault file the plain text comes second, and is no part of the source that messages show.
-fn read(path: &Path, shown: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Complaint> {
+fn read(path: &Path, shown: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Diagnostic> {
     let unreadable =
-        |why: &dyn std::fmt::Display| Complaint::new(format!("cannot read {}: {why}", shown.display()), None);
+        |why: &dyn std::fmt::Display| Diagnostic::new(format!("cannot read {}: {why}", shown.display()), None);
     let bytes = super::read::bytes(path).map_err(|error| unreadable(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
     if !vault::is_vault(&text) {
@@ -91,7 +91,7 @@ fn read(path: &Path, shown: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Op
 }
 
 /// Parses all documents of a source. Warnings go to the log; [`parse_with`] returns them.
-pub fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Complaint> {
+pub fn parse_yaml(source: &Arc<Source>) -> Result<Vec<Node>, Diagnostic> {
     let mut warnings = Vec::new();
     let nodes = parse_with(source, &mut warnings);
     log(&warnings);
@@ -99,25 +99,25 @@ pub fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Complaint> {
 }
 
 /// As [`parse`], with warnings added to `warnings`.
-pub fn parse_with(source: &Arc<Source>, warnings: &mut Vec<Complaint>) -> Result<Vec<Node>, Complaint> {
+pub fn parse_with(source: &Arc<Source>, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Node>, Diagnostic> {
     parse::documents(source, &source.text, warnings)
 }
 
 /// Parses a text that is no file of a person (a filter's input): the first document's value, no templates in it.
-pub fn plain_values(text: &str) -> Result<Vec<Value>, Complaint> {
+pub fn plain_values(text: &str) -> Result<Vec<Value>, Diagnostic> {
     let source = Arc::new(Source::new("<text>", text));
     let documents = parse::documents(&source, text, &mut Vec::new())?;
     documents.iter().map(|node| node.value(&Keyring::default(), false)).collect()
 }
 
-fn log(warnings: &[Complaint]) {
+fn log(warnings: &[Diagnostic]) {
     for warning in warnings {
         tracing::warn!("{}", duplicates::warning(warning.clone()));
     }
 }
 
-fn vault_complaint(error: &vault::Error, origin: &Origin) -> Complaint {
-    let complaint = Complaint::new(format!("cannot decrypt: {error}"), Some(origin));
+fn vault_complaint(error: &vault::Error, origin: &Origin) -> Diagnostic {
+    let complaint = Diagnostic::new(format!("cannot decrypt: {error}"), Some(origin));
     match error {
         vault::Error::NoPassword | vault::Error::WrongPassword => {
             complaint.hint("pass the password with --vault-password-file or --ask-vault-pass")
@@ -173,18 +173,18 @@ impl Node {
 
     /// The dynamic value: strings with template marks become [`super::Template`]s (not those tagged `!unsafe`),
     /// `!vault` strings are decrypted with the keyring.
-    pub fn to_value(&self, keyring: &Keyring) -> Result<Value, Complaint> {
+    pub fn to_value(&self, keyring: &Keyring) -> Result<Value, Diagnostic> {
         self.value(keyring, true)
     }
 
     /// As [`Node::to_value`], for a mapping with string keys; null is an empty mapping.
-    pub fn to_vars(&self, keyring: &Keyring) -> Result<Vars, Complaint> {
+    pub fn to_vars(&self, keyring: &Keyring) -> Result<Vars, Diagnostic> {
         let pairs = match &self.kind {
             NodeKind::Null => return Ok(Vars::new()),
             NodeKind::Map(pairs) => pairs,
             _ => {
                 let message = format!("variables must be a mapping, this is {}", self.what());
-                return Err(Complaint::new(message, Some(&self.origin)));
+                return Err(Diagnostic::new(message, Some(&self.origin)));
             }
         };
         let templates = self.tag.as_deref() != Some("!unsafe");
@@ -192,7 +192,7 @@ impl Node {
             NodeKind::Str(name) => Ok((name.clone(), value.value(keyring, templates)?)),
             _ => {
                 let message = format!("the name of a variable must be a string, this is {}", key.what());
-                Err(Complaint::new(message, Some(&key.origin)).hint("put it in quotes"))
+                Err(Diagnostic::new(message, Some(&key.origin)).hint("put it in quotes"))
             }
         };
         pairs.iter().map(var).collect()
@@ -201,17 +201,17 @@ impl Node {
     /// The strings and numbers of an encrypted file are hidden, of those with template marks what is around these.
     fn hide(&self, keyring: &Keyring) {
         match &self.kind {
-            NodeKind::Int(number) => keyring.hidden.add(&number.to_string()),
-            NodeKind::BigInt(number) => keyring.hidden.add(&number.to_string()),
-            NodeKind::Float(number) => keyring.hidden.add(&number.to_string()),
-            NodeKind::Str(text) => super::around_marks(text).for_each(|part| keyring.hidden.add(part)),
+            NodeKind::Int(number) => keyring.hidden.add_secret(&number.to_string()),
+            NodeKind::BigInt(number) => keyring.hidden.add_secret(&number.to_string()),
+            NodeKind::Float(number) => keyring.hidden.add_secret(&number.to_string()),
+            NodeKind::Str(text) => super::around_marks(text).for_each(|part| keyring.hidden.add_secret(part)),
             NodeKind::Seq(items) => items.iter().for_each(|item| item.hide(keyring)),
             NodeKind::Map(pairs) => pairs.iter().for_each(|(_, value)| value.hide(keyring)),
             _ => {}
         }
     }
 
-    fn value(&self, keyring: &Keyring, templates: bool) -> Result<Value, Complaint> {
+    fn value(&self, keyring: &Keyring, templates: bool) -> Result<Value, Diagnostic> {
         let templates = templates && self.tag.as_deref() != Some("!unsafe");
         Ok(match &self.kind {
             NodeKind::Null => Value::from(()),
@@ -222,12 +222,12 @@ impl Node {
             NodeKind::Str(text) if self.tag.as_deref() == Some("!vault") => {
                 let plain = keyring.decrypt(text).map_err(|error| vault_complaint(&error, &self.origin))?;
                 let plain = String::from_utf8(plain)
-                    .map_err(|_| Complaint::new("the decrypted text is not UTF-8", Some(&self.origin)))?;
-                keyring.hidden.add(&plain);
+                    .map_err(|_| Diagnostic::new("the decrypted text is not UTF-8", Some(&self.origin)))?;
+                keyring.hidden.add_secret(&plain);
                 // As in Ansible: marks in it mean nothing, a password may have them.
                 Value::from(plain)
             }
-            NodeKind::Str(text) if templates => Template::value(text, Some(&self.origin)),
+            NodeKind::Str(text) if templates => Template::template_value(text, Some(&self.origin)),
             NodeKind::Str(text) => Value::from(text.clone()),
             NodeKind::Seq(items) => {
                 let items: Result<Vec<Value>, _> = items.iter().map(|item| item.value(keyring, templates)).collect();
@@ -236,7 +236,7 @@ impl Node {
             NodeKind::Map(pairs) => {
                 let pair =
                     |(key, value): &(Node, Node)| Ok((key.value(keyring, false)?, value.value(keyring, templates)?));
-                let pairs: Result<Vec<(Value, Value)>, Complaint> = pairs.iter().map(pair).collect();
+                let pairs: Result<Vec<(Value, Value)>, Diagnostic> = pairs.iter().map(pair).collect();
                 Value::from_pairs(pairs?)
             }
         })

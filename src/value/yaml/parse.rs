@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use super::loosen::{join_surrogates, loosen};
 use super::{Node, NodeKind, scalar};
 use crate::value::DEEPEST;
-use crate::value::origin::{Complaint, Origin, Source};
+use crate::value::origin::{Diagnostic, Origin, Source};
 
 /// How many nodes aliases may copy, so that a small file cannot fill the memory.
 const COPIES: usize = 500_000;
@@ -18,8 +18,8 @@ const COPIES: usize = 500_000;
 pub(super) fn documents(
     source: &Arc<Source>,
     text: &str,
-    warnings: &mut Vec<Complaint>,
-) -> Result<Vec<Node>, Complaint> {
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Node>, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let count = warnings.len();
     let strict = read(source, text, &HashMap::new(), warnings);
@@ -43,8 +43,8 @@ fn read(
     source: &Arc<Source>,
     text: &str,
     shifts: &HashMap<usize, usize>,
-    warnings: &mut Vec<Complaint>,
-) -> Result<Vec<Node>, Complaint> {
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<Node>, Diagnostic> {
     // The last line of a literal or folded text ends as the file does.
     let open = text.chars().last().filter(|last| !matches!(last, '\n' | '\r')).map(|_| text.chars().count());
     let parser = Parser::new_from_str(text);
@@ -70,11 +70,11 @@ struct Reader<'a, 'w> {
     open: Option<usize>,
     anchors: HashMap<usize, Node>,
     copies: usize,
-    warnings: &'w mut Vec<Complaint>,
+    warnings: &'w mut Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a, '_> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), Complaint> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), Diagnostic> {
         match self.parser.next_event() {
             Some(Ok(next)) => Ok(next),
             Some(Err(error)) => Err(self.explain(&error)),
@@ -88,7 +88,7 @@ impl<'a> Reader<'a, '_> {
         Origin { source: self.source.clone(), line, column: column.saturating_sub(shift) + 1 }
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Complaint> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Diagnostic> {
         let origin = self.origin(span.start.line(), span.start.col());
         if depth > DEEPEST {
             return Err(too_deep(&origin));
@@ -103,7 +103,7 @@ impl<'a> Reader<'a, '_> {
             }
             Event::SequenceStart(anchor, tag) => (NodeKind::Seq(self.items(depth)?), anchor, tag),
             Event::MappingStart(anchor, tag) => (NodeKind::Map(self.pairs(depth, &origin)?), anchor, tag),
-            _ => return Err(Complaint::new("unexpected end of the YAML text", Some(&origin))),
+            _ => return Err(Diagnostic::new("unexpected end of the YAML text", Some(&origin))),
         };
         let tag = self.own_tag(tag.as_deref(), &kind, &origin)?;
         let node = Node { kind, tag, origin };
@@ -126,18 +126,18 @@ impl<'a> Reader<'a, '_> {
             || of_text.is_some_and(|line| line.trim_matches(' ').is_empty() && last.ends_with(line))
     }
 
-    fn alias(&mut self, id: usize, origin: &Origin) -> Result<Node, Complaint> {
+    fn alias(&mut self, id: usize, origin: &Origin) -> Result<Node, Diagnostic> {
         let Some(node) = self.anchors.get(&id) else {
-            return Err(Complaint::new("this alias is inside the value that it refers to", Some(origin)));
+            return Err(Diagnostic::new("this alias is inside the value that it refers to", Some(origin)));
         };
         self.copies += size(node);
         if self.copies > COPIES {
-            return Err(Complaint::new("aliases (*name) make this file too large", Some(origin)));
+            return Err(Diagnostic::new("aliases (*name) make this file too large", Some(origin)));
         }
         Ok(node.clone())
     }
 
-    fn items(&mut self, depth: usize) -> Result<Vec<Node>, Complaint> {
+    fn items(&mut self, depth: usize) -> Result<Vec<Node>, Diagnostic> {
         let mut items = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -148,7 +148,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn pairs(&mut self, depth: usize, map: &Origin) -> Result<Vec<(Node, Node)>, Complaint> {
+    fn pairs(&mut self, depth: usize, map: &Origin) -> Result<Vec<(Node, Node)>, Diagnostic> {
         let mut pairs = Vec::new();
         let mut merged = Vec::new();
         loop {
@@ -166,13 +166,13 @@ impl<'a> Reader<'a, '_> {
         Ok(self.unite(merged, pairs))
     }
 
-    fn check_key(&self, key: &Node, map: &Origin) -> Result<(), Complaint> {
+    fn check_key(&self, key: &Node, map: &Origin) -> Result<(), Diagnostic> {
         match &key.kind {
             NodeKind::Map(_) if map.line == key.origin.line && map.column + 1 == key.origin.column => {
-                Err(Complaint::new("a value that begins with {{ must be quoted", Some(map)).hint(QUOTE))
+                Err(Diagnostic::new("a value that begins with {{ must be quoted", Some(map)).hint(QUOTE))
             }
             NodeKind::Map(_) | NodeKind::Seq(_) => {
-                Err(Complaint::new(format!("{} must not be a key", key.what()), Some(&key.origin)))
+                Err(Diagnostic::new(format!("{} must not be a key", key.what()), Some(&key.origin)))
             }
             _ => Ok(()),
         }
@@ -190,7 +190,7 @@ impl<'a> Reader<'a, '_> {
                     if *was_written && fresh {
                         let first = &pairs[*at].0.origin;
                         let message = format!("{} is given twice, first in line {}", name(&pair.0), first.line);
-                        self.warnings.push(Complaint::new(message, Some(&pair.0.origin)));
+                        self.warnings.push(Diagnostic::new(message, Some(&pair.0.origin)));
                     }
                     *was_written |= fresh;
                     pairs[*at] = pair;
@@ -210,19 +210,19 @@ impl<'a> Reader<'a, '_> {
         style: ScalarStyle,
         tag: Option<&Tag>,
         origin: &Origin,
-    ) -> Result<NodeKind, Complaint> {
+    ) -> Result<NodeKind, Diagnostic> {
         match tag {
             Some(tag) if is_core(tag) => scalar::tagged(core_suffix(tag), text).ok_or_else(|| {
-                Complaint::new(format!("\"{text}\" is not a valid !!{}", core_suffix(tag)), Some(origin))
+                Diagnostic::new(format!("\"{text}\" is not a valid !!{}", core_suffix(tag)), Some(origin))
             }),
             Some(_) => Ok(NodeKind::Str(text.into())),
-            None if style == ScalarStyle::Plain => Ok(scalar::resolve(text)),
+            None if style == ScalarStyle::Plain => Ok(scalar::resolve_scalar(text)),
             None => Ok(NodeKind::Str(text.into())),
         }
     }
 
     /// The tag of a node, if it is one of ours; YAML's own have done their work by now.
-    fn own_tag(&self, tag: Option<&Tag>, kind: &NodeKind, origin: &Origin) -> Result<Option<Arc<str>>, Complaint> {
+    fn own_tag(&self, tag: Option<&Tag>, kind: &NodeKind, origin: &Origin) -> Result<Option<Arc<str>>, Diagnostic> {
         let Some(tag) = tag else { return Ok(None) };
         if is_core(tag) {
             return Ok(None);
@@ -231,11 +231,11 @@ impl<'a> Reader<'a, '_> {
         match (name.as_str(), kind) {
             ("!vault" | "!vault-encrypted", NodeKind::Str(_)) => Ok(Some("!vault".into())),
             ("!vault" | "!vault-encrypted", _) => {
-                Err(Complaint::new("!vault must be followed by a string", Some(origin)))
+                Err(Diagnostic::new("!vault must be followed by a string", Some(origin)))
             }
             ("!unsafe", _) => Ok(Some("!unsafe".into())),
             ("!", _) => Ok(None),
-            _ => Err(Complaint::new(format!("unknown tag {name}"), Some(origin)).hint("use !vault or !unsafe")),
+            _ => Err(Diagnostic::new(format!("unknown tag {name}"), Some(origin)).hint("use !vault or !unsafe")),
         }
     }
 
@@ -249,7 +249,7 @@ impl<'a> Reader<'a, '_> {
         open > usize::from(u8::MAX)
     }
 
-    fn explain(&self, error: &ScanError) -> Complaint {
+    fn explain(&self, error: &ScanError) -> Diagnostic {
         let marker = error.marker();
         let origin = self.origin(marker.line(), marker.col());
         let lines: Vec<&str> = self.text.lines().collect();
@@ -262,12 +262,13 @@ impl<'a> Reader<'a, '_> {
             .find(|n| *n > 0 && tab(lines.get(n - 1).unwrap_or(&"")))
         {
             let column = lines[nth - 1].find('\t').unwrap_or(0);
-            return Complaint::new("a tab is used for indentation", Some(&self.origin(nth, column))).hint("use spaces");
+            return Diagnostic::new("a tab is used for indentation", Some(&self.origin(nth, column)))
+                .hint("use spaces");
         }
         if self.is_too_deep(error.marker()) {
             return too_deep(&origin);
         }
-        let complaint = Complaint::new(format!("not valid YAML: {}", error.info()), Some(&origin));
+        let complaint = Diagnostic::new(format!("not valid YAML: {}", error.info()), Some(&origin));
         match advice(line).or_else(|| advice(before)).or_else(|| advice_on(error.info())) {
             Some(hint) => complaint.hint(hint),
             None => complaint,
@@ -275,8 +276,8 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-fn too_deep(origin: &Origin) -> Complaint {
-    Complaint::new(format!("more than {DEEPEST} nested lists and mappings"), Some(origin))
+fn too_deep(origin: &Origin) -> Diagnostic {
+    Diagnostic::new(format!("more than {DEEPEST} nested lists and mappings"), Some(origin))
 }
 
 const QUOTE: &str = "quote the template: \"{{ ... }}\"";
@@ -320,7 +321,7 @@ fn advice_on(words: &str) -> Option<&'static str> {
     }
 }
 
-fn merge_into(merged: &mut Vec<(Node, Node)>, value: Node) -> Result<(), Complaint> {
+fn merge_into(merged: &mut Vec<(Node, Node)>, value: Node) -> Result<(), Diagnostic> {
     match value.kind {
         NodeKind::Map(pairs) => merged.extend(pairs),
         NodeKind::Seq(items) => {
@@ -336,8 +337,8 @@ fn merge_into(merged: &mut Vec<(Node, Node)>, value: Node) -> Result<(), Complai
     Ok(())
 }
 
-fn no_merge(node: &Node) -> Complaint {
-    Complaint::new(format!("<< needs a mapping or a list of mappings, this is {}", node.what()), Some(&node.origin))
+fn no_merge(node: &Node) -> Diagnostic {
+    Diagnostic::new(format!("<< needs a mapping or a list of mappings, this is {}", node.what()), Some(&node.origin))
 }
 
 /// What makes two keys equal.

@@ -31,25 +31,25 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The value of a plain scalar. Dates stay text, which prints alike.
-pub(super) fn resolve(text: &str) -> NodeKind {
+pub(super) fn resolve_scalar(text: &str) -> NodeKind {
     match text.as_bytes().first() {
         None => NodeKind::Null,
         Some(b'~' | b'n' | b'N') if matches!(text, "~" | "null" | "Null" | "NULL") => NodeKind::Null,
-        Some(b'-' | b'+' | b'.' | b'0'..=b'9') => number(text).unwrap_or_else(|| NodeKind::Str(text.into())),
+        Some(b'-' | b'+' | b'.' | b'0'..=b'9') => scalar_number(text).unwrap_or_else(|| NodeKind::Str(text.into())),
         _ => truth::of_yaml(text).map_or_else(|| NodeKind::Str(text.into()), NodeKind::Bool),
     }
 }
 
 /// Whether PyYAML would read the plain text as something else than a string (dates, `=` and `<<` too).
 pub(super) fn is_special(text: &str) -> bool {
-    !matches!(resolve(text), NodeKind::Str(_))
+    !matches!(resolve_scalar(text), NodeKind::Str(_))
         || matches!(text, "=" | "<<")
         || TIME.is_match(text)
         || INT.is_match(text)
 }
 
 /// A number, if it is one and fits.
-pub(super) fn number(text: &str) -> Option<NodeKind> {
+pub(super) fn scalar_number(text: &str) -> Option<NodeKind> {
     if INT.is_match(text) {
         return integer(text);
     }

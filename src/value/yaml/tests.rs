@@ -9,15 +9,15 @@ fn source(text: &str) -> Arc<Source> {
 }
 
 fn one(text: &str) -> Node {
-    parse(&source(text)).unwrap().remove(0)
+    parse_yaml(&source(text)).unwrap().remove(0)
 }
 
 fn json(text: &str) -> String {
     serde_json::to_string(&one(text).to_value(&Keyring::default()).unwrap()).unwrap()
 }
 
-fn complaint(text: &str) -> Complaint {
-    parse(&source(text)).unwrap_err()
+fn complaint(text: &str) -> Diagnostic {
+    parse_yaml(&source(text)).unwrap_err()
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn a_file_of_two_documents_is_refused_and_an_empty_one_is_none() {
     let path = dir.path().join("x.yml");
     std::fs::write(&path, "---\na: 1\n---\nb: 2\n").unwrap();
     assert!(
-        load(&path, &Keyring::default(), &Duplicates::default())
+        load_yaml(&path, &Keyring::default(), &Duplicates::default())
             .unwrap_err()
             .to_string()
             .contains("x.yml:4:1: expected one document, and a second one")
     );
     std::fs::write(&path, "---\n# nothing\n").unwrap();
-    assert!(load(&path, &Keyring::default(), &Duplicates::default()).unwrap().is_none());
+    assert!(load_yaml(&path, &Keyring::default(), &Duplicates::default()).unwrap().is_none());
 }
 
 #[test]
@@ -177,10 +177,10 @@ fn a_whole_vault_file_is_read_and_its_plain_text_shown_by_no_message() {
     let path = dir.path().join("secrets.yml");
     let keyring = Keyring::new(vec![("default".into(), crate::value::Secret::new("p"))]);
     std::fs::write(&path, vault::encrypt(b"a: {b: 1}\nc: hush\n", &keyring.passwords[0].1, None)).unwrap();
-    let node = load(&path, &keyring, &Duplicates::default()).unwrap().unwrap();
+    let node = load_yaml(&path, &keyring, &Duplicates::default()).unwrap().unwrap();
     assert_eq!(node.get("c").unwrap().as_str(), Some("hush"));
     assert_eq!(node.get("c").unwrap().origin.line_text(), "");
-    let complaint = load(&path, &Keyring::default(), &Duplicates::default()).unwrap_err();
+    let complaint = load_yaml(&path, &Keyring::default(), &Duplicates::default()).unwrap_err();
     assert!(complaint.to_string().ends_with("secrets.yml:1:1: cannot decrypt: no vault password was given"));
 }
 
@@ -191,7 +191,7 @@ fn of_an_encrypted_file_every_number_and_what_is_around_templates_is_hidden() {
     let path = directory.path().join("secrets.yml");
     let text = b"url: 'postgres://u:S3cretPart@{{ host }}/x'\npin: 1234567\nrate: 12345.75\n";
     std::fs::write(&path, vault::encrypt(text, &keyring.passwords[0].1, None)).unwrap();
-    load(&path, &keyring, &Duplicates::default()).unwrap();
+    load_yaml(&path, &keyring, &Duplicates::default()).unwrap();
     assert_eq!(keyring.hidden.hide("at postgres://u:S3cretPart@h1/x 1234567 12345.75"), "at ***h1/x *** ***");
 }
 

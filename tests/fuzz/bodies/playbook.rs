@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use windlass::engine::Known;
+use windlass::engine::BuildContext;
 use windlass::playbook::load::{Loaded, Loader};
 use windlass::template::Templar;
 use windlass::value::Secret;
 use windlass::value::vault::Keyring;
-use windlass::value::yaml::{self, Style};
+use windlass::value::yaml::{self, YamlStyle};
 
 use super::{Scratch, reaches_out};
 
@@ -18,23 +18,24 @@ pub(super) fn run(input: &[u8]) {
     let scratch = Scratch::new();
     let path = scratch.file("play.yml", input);
     let keyring = Arc::new(Keyring::new(vec![("default".into(), Secret::new("a password"))]));
-    let loader = Loader::new(Arc::new(Known { templar: Templar::new() }), keyring.clone(), Arc::default(), Vec::new());
-    told(loader.playbook(&path));
+    let loader =
+        Loader::new(Arc::new(BuildContext { templar: Templar::new() }), keyring.clone(), Arc::default(), Vec::new());
+    told(loader.load_playbook(&path));
     told(loader.steps_file(&path, None, false));
     told(loader.variables_file(&path));
     for warning in loader.take_warnings() {
-        assert!(!windlass::report::complaint::render(&warning).is_empty());
+        assert!(!windlass::report::complaint::render_diagnostic(&warning).is_empty());
     }
-    if let Ok(Some(node)) = yaml::load(&path, &keyring, &loader.duplicates)
+    if let Ok(Some(node)) = yaml::load_yaml(&path, &keyring, &loader.duplicates)
         && let Ok(value) = node.to_value(&keyring)
     {
-        yaml::emit(&value, &Style::default());
+        yaml::emit(&value, &YamlStyle::default());
     }
 }
 
 /// Says what was loaded, or what is wrong with it, in the words that a person reads.
 fn told<T>(loaded: Loaded<T>) {
     for complaint in loaded.err().into_iter().flatten() {
-        assert!(!windlass::report::complaint::render(&complaint).is_empty());
+        assert!(!windlass::report::complaint::render_diagnostic(&complaint).is_empty());
     }
 }

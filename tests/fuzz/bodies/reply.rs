@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass::remote::lock::Record;
-use windlass::remote::{Attributes, Command, Digest, Error, Expected, Links, Remote, Sessions};
+use windlass::remote::{Attributes, Command, Digest, Error, ExpectedDigest, Links, Remote, Sessions};
 
 use super::Scratch;
 use super::host::Host;
@@ -59,10 +59,10 @@ async fn one(remote: &Remote, verb: u8) -> Result<(), Error> {
         2 => drop(remote.digest("/x", Digest::Md5).await?),
         3 => drop(remote.read("/x").await?),
         4 => remote.download("/x", &Scratch::new().0.path().join("x")).await?,
-        5 => drop(remote.list("/x").await?),
+        5 => drop(remote.list_directory("/x").await?),
         6 => drop(remote.query(&command).await?),
         7 => drop(remote.which("x").await?),
-        8 => drop(remote.expand("~x/y").await?),
+        8 => drop(remote.expand_on_host("~x/y").await?),
         9 => drop(remote.facts(&[]).await?),
         10 => drop(remote.job("/x").await?),
         11 => drop(remote.lock("/x").await?),
@@ -74,7 +74,7 @@ async fn one(remote: &Remote, verb: u8) -> Result<(), Error> {
         17 => {
             let scratch = Scratch::new();
             let file = scratch.file("x", &[b'x'; 40_000]);
-            drop(remote.upload(&file, Expected::Sha1("da39"), "/x", &any, &|_, _| ()).await?);
+            drop(remote.upload(&file, ExpectedDigest::Sha1("da39"), "/x", &any, &|_, _| ()).await?);
         }
         18 => drop(remote.back_up("/x").await?),
         19 => drop(remote.temporary_directory().await?),

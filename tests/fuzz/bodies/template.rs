@@ -43,11 +43,11 @@ asks: "{{ no_such_variable }}"
 
 static SCOPE: LazyLock<Scope> = LazyLock::new(|| {
     let source = Arc::new(windlass::value::Source::new("variables.yml", VARIABLES));
-    let node = yaml::parse(&source).expect("the variables are right").remove(0);
+    let node = yaml::parse_yaml(&source).expect("the variables are right").remove(0);
     let mut scope = Scope::default();
     scope.push(Arc::new(node.to_vars(&windlass::value::vault::Keyring::default()).expect("they are a mapping")));
     // What a host answered has marks and is no template.
-    scope.with([("answer".into(), Value::from("{{ text }}"))].into_iter().collect())
+    scope.with_layer([("answer".into(), Value::from("{{ text }}"))].into_iter().collect())
 });
 
 pub(super) fn run(input: &[u8]) {
@@ -57,13 +57,13 @@ pub(super) fn run(input: &[u8]) {
     }
     let templar = Templar::new();
     if has_marks(text) || text.starts_with("#jinja2:") {
-        let template = Template::value(text, None);
-        sound(templar.check(&template)).ok();
+        let template = Template::template_value(text, None);
+        sound(templar.check_template(&template)).ok();
         sound(templar.render_string(&template, &SCOPE)).ok();
         sound(templar.render_file(text, Path::new("template.j2"), &Options::default(), &SCOPE)).ok();
     } else {
         sound(templar.check_expression(text, None)).ok();
-        if let Ok(value) = sound(templar.expression(text, None, &SCOPE)) {
+        if let Ok(value) = sound(templar.expression_value(text, None, &SCOPE)) {
             // It is printed by reports, too.
             let _ = (value.to_string(), format!("{value:?}"));
         }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::cli::deployment::status::Format;
 use crate::cli::deployment::{SiteArgs, show};
-use crate::cli::{ExitCode, Failure, print, working_directory};
+use crate::cli::{CliError, ExitCode, print, working_directory};
 use crate::deployment::backups::{self, Backup, Manifest};
 use crate::deployment::etcd::backup;
 use crate::deployment::lock;
@@ -37,10 +37,10 @@ pub(super) struct BackupsArgs {
 }
 
 /// Takes a snapshot and keeps it. Any failure is an exit code other than 0.
-pub(super) fn make(args: &BackupArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     let directory = working_directory()?.join(&args.directory);
     args.site.carry_out(&[], async |site, control| {
-        let Some(made) = backup::make(site, &directory, args.keep, control).await? else {
+        let Some(made) = backup::take_backup(site, &directory, args.keep, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         let it = &made.manifest;
@@ -65,9 +65,9 @@ pub(super) fn make(args: &BackupArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Lists backups, and reads each of them in full. The exit code is 2 if one is damaged, or if there is none.
-pub(super) fn list(args: &BackupsArgs) -> Result<ExitCode, Failure> {
+pub(super) fn print_backups(args: &BackupsArgs) -> Result<ExitCode, CliError> {
     let directory = working_directory()?.join(&args.directory);
-    let all = backups::list(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let all = backups::list_backups(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let rows: Vec<Row> = all.into_iter().map(Row::of).collect();
     if rows.is_empty() {
         return Err(anyhow!("there is no backup in {}", directory.display()).into());
@@ -106,7 +106,7 @@ fn table(rows: &[Row]) -> String {
     for row in rows {
         let [age, size, revision, version] = match &row.backup.manifest {
             Ok(it) => [
-                lock::words(now.saturating_sub(std::time::Duration::from_secs(it.taken))),
+                lock::duration_text(now.saturating_sub(std::time::Duration::from_secs(it.taken))),
                 mebibytes(it.size),
                 it.revision.to_string(),
                 it.etcd_version.clone(),

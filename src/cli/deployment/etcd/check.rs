@@ -6,7 +6,7 @@ use serde_json::json;
 use super::SkipArgs;
 use crate::cli::deployment::status::Format;
 use crate::cli::deployment::{SiteArgs, show};
-use crate::cli::{ExitCode, Failure, note};
+use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::etcd::check::{self, Checks};
 
 #[derive(Debug, Args)]
@@ -21,9 +21,9 @@ pub(super) struct CheckArgs {
 }
 
 /// The exit code is 2 when a check refuses, 4 when a host was not reached.
-pub(super) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_etcd_check(args: &CheckArgs) -> Result<ExitCode, CliError> {
     args.site.carry_out(&[], async |site, control| {
-        let Some((deployment, reply)) = check::read(site, &args.skip.skip, control).await? else {
+        let Some((deployment, reply)) = check::read_etcd_check(site, &args.skip.skip, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         match &reply.reported {

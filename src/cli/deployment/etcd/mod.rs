@@ -5,7 +5,7 @@ mod check;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::{ExitCode, Failure};
+use crate::cli::{CliError, ExitCode};
 
 #[derive(Debug, Args)]
 pub(crate) struct EtcdArgs {
@@ -32,10 +32,10 @@ struct SkipArgs {
 }
 
 /// Runs the sub-command.
-pub(crate) fn run(args: &EtcdArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
     match &args.command {
-        EtcdCommand::Check(args) => check::run(args),
-        EtcdCommand::Backup(args) => backup::make(args),
-        EtcdCommand::Backups(args) => backup::list(args),
+        EtcdCommand::Check(args) => check::run_etcd_check(args),
+        EtcdCommand::Backup(args) => backup::run_backup(args),
+        EtcdCommand::Backups(args) => backup::print_backups(args),
     }
 }

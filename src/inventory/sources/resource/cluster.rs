@@ -26,7 +26,7 @@ impl Cluster {
     ///
     /// # Errors
     /// One line that says why it cannot be had, and nothing of it.
-    pub(super) fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
+    pub(super) fn read_secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
             let secrets: Api<Secret> = Api::namespaced(api.clone(), namespace);

@@ -17,14 +17,14 @@ pub(super) fn of_all(ssh: &Ssh, places: &Places, secrets: &Secrets) -> Vars {
     if let Some(key) = &ssh.private_key {
         match &key.file {
             Some(file) if !secrets.is_encrypted(file) => {
-                set("ansible_private_key_file", Some(places.path(file).to_string_lossy().into()))
+                set("ansible_private_key_file", Some(places.resolve_given(file).to_string_lossy().into()))
             }
-            _ => set("ansible_private_key", Some(secrets.value(key))),
+            _ => set("ansible_private_key", Some(secrets.secret_value(key))),
         }
     }
-    set("ansible_private_key_passphrase", ssh.passphrase.as_ref().map(|it| secrets.value(it)));
-    set("ansible_password", ssh.password.as_ref().map(|it| secrets.value(it)));
-    set("ansible_become_password", ssh.become_password.as_ref().map(|it| secrets.value(it)));
+    set("ansible_private_key_passphrase", ssh.passphrase.as_ref().map(|it| secrets.secret_value(it)));
+    set("ansible_password", ssh.password.as_ref().map(|it| secrets.secret_value(it)));
+    set("ansible_become_password", ssh.become_password.as_ref().map(|it| secrets.secret_value(it)));
     set(
         "ansible_host_key_checking",
         ssh.host_keys.map(|keys| match keys {
@@ -37,7 +37,7 @@ pub(super) fn of_all(ssh: &Ssh, places: &Places, secrets: &Secrets) -> Vars {
 }
 
 /// What a host says itself.
-pub(super) fn of_host(host: &Host, ssh: Option<&Ssh>, places: &Places) -> Vars {
+pub(super) fn host_connection_vars(host: &Host, ssh: Option<&Ssh>, places: &Places) -> Vars {
     let mut vars = Vars::new();
     vars.insert("ansible_host".into(), Value::from(host.address.as_deref().unwrap_or(&host.name)));
     if let Some(port) = host.port {
@@ -60,12 +60,14 @@ pub(super) fn of_host(host: &Host, ssh: Option<&Ssh>, places: &Places) -> Vars {
 fn arguments(ssh: Option<&Ssh>, own: Option<&Bastion>, places: &Places) -> Option<String> {
     let mut options = Vec::new();
     if let Some(files) = ssh.map(|ssh| &ssh.known_hosts).filter(|files| !files.is_empty()) {
-        let files = files.iter().map(|file| literal(&places.path(file).to_string_lossy()));
+        let files = files.iter().map(|file| literal(&places.resolve_given(file).to_string_lossy()));
         options.push(format!("UserKnownHostsFile={}", files.collect::<Vec<_>>().join(" ")));
     }
     match ssh.and_then(|ssh| ssh.agent.as_deref()) {
         Some("none") => options.push("IdentityAgent=none".to_owned()),
-        Some(socket) => options.push(format!("IdentityAgent={}", literal(&places.path(socket).to_string_lossy()))),
+        Some(socket) => {
+            options.push(format!("IdentityAgent={}", literal(&places.resolve_given(socket).to_string_lossy())))
+        }
         None => {}
     }
     if let Some(bastion) = own.or(ssh.and_then(|ssh| ssh.bastion.as_ref())) {

@@ -11,13 +11,13 @@ use crate::resource::{Deployment, Member, MemberAddon, SyncMode, TaintEffect, Wo
 use crate::value::{Value, Vars, mapping};
 
 /// Puts the members into the inventory. Which of them are to be added or removed, only the control plane can tell.
-pub(super) fn put(inventory: &mut Inventory, deployment: &Deployment, secrets: &Secrets, file: Option<&Path>) {
+pub(super) fn put_members(inventory: &mut Inventory, deployment: &Deployment, secrets: &Secrets, file: Option<&Path>) {
     [group::MEMBERS, group::ADD_MEMBER, group::DEL_MEMBER]
         .into_iter()
         .for_each(|group| put_group(inventory, group, Vec::new()));
     for member in &deployment.spec.members {
         inventory.put_host(group::DEPLOYMENT, &member.name, None, file);
-        inventory.join(group::MEMBERS, &member.name);
+        inventory.add_host_to_group(group::MEMBERS, &member.name);
         let mut vars = way(inventory, member);
         vars.extend(of(member, secrets));
         extend(inventory, &member.name, vars);
@@ -47,7 +47,7 @@ fn of(member: &Member, secrets: &Secrets) -> Vars {
     );
     match (&member.kubeconfig, &member.kubeconfig_on_host) {
         (Some(kubeconfig), _) => match &kubeconfig.file {
-            Some(file) => set(variable::MEMBER_KUBECONFIG, text(&secrets.path(file).to_string_lossy())),
+            Some(file) => set(variable::MEMBER_KUBECONFIG, text(&secrets.secret_path(file).to_string_lossy())),
             None => set(variable::MEMBER_KUBECONFIG_CONTENT, secrets.kubeconfig(kubeconfig)),
         },
         (None, Some(there)) => {
@@ -128,5 +128,5 @@ fn manifests(addon: &MemberAddon, member: &str) -> Value {
         wait: addon.wait,
         force: addon.force,
     };
-    given.value()
+    given.manifests_value()
 }

@@ -14,30 +14,30 @@ use super::Candidate;
 use crate::connection::Confinement;
 use crate::inventory::Inventory;
 use crate::resource::names::{group, variable};
-use crate::resource::{self, Component, Deployment, Entry, Places, Resource, Runs, TABLE, Trust};
-use crate::value::origin::{Complaint, Source};
+use crate::resource::{self, Component, ComponentEntry, Deployment, Places, Resource, RunsOn, TABLE, Trust};
+use crate::value::origin::{Diagnostic, Source};
 use crate::value::{Value, Vars, mapping};
 
 use cluster::Cluster;
 use secrets::Secrets;
 
 /// A file with documents of our kinds.
-pub(super) fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts_resource(candidate: &Candidate) -> bool {
     let named = |extension: &str| matches!(extension, "yml" | "yaml" | "json");
     let extension = candidate.path.extension().map(|extension| extension.to_string_lossy().into_owned());
     // Looked for before anything is parsed, as other inventories are large.
     !candidate.is_list()
         && extension.is_none_or(|extension| named(&extension))
-        && candidate.text().is_ok_and(|text| {
+        && candidate.content_text().is_ok_and(|text| {
             text.contains(resource::GROUP)
                 && crate::value::yaml::parse_with(&candidate.source(text), &mut Vec::new())
                     .is_ok_and(|nodes| nodes.iter().any(resource::is_resource))
         })
 }
 
-pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read_deployment(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Diagnostic>> {
     let (resources, warnings) =
-        resource::of_source(&candidate.source(candidate.text()?), Trust::Own, &inventory.allowed)?;
+        resource::of_source(&candidate.source(candidate.content_text()?), Trust::Own, &inventory.allowed)?;
     inventory.warnings.extend(warnings.iter().map(ToString::to_string));
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
@@ -51,27 +51,27 @@ pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(
 pub(super) const LIVE: &str = "kube:";
 
 /// Reads a `KarmadaDeployment` from the cluster that the user's kubeconfig leads to. `asked` is what stands after `kube:`.
-pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Complaint>> {
+pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Diagnostic>> {
     let mut parts = asked.rsplitn(3, '/');
     let (name, namespace, context) = (parts.next(), parts.next(), parts.next());
     let (Some(name), Some(namespace)) = (name.filter(|it| !it.is_empty()), namespace.filter(|it| !it.is_empty()))
     else {
         let message = format!("{LIVE}{asked} is not the name of a KarmadaDeployment");
-        return Err(Complaint::new(message, None)
+        return Err(Diagnostic::new(message, None)
             .hint("write kube:NAMESPACE/NAME or kube:CONTEXT/NAMESPACE/NAME")
             .into());
     };
     let cluster = Cluster { context: context.map(str::to_owned) };
     let text = cluster
         .deployment(namespace, name)
-        .map_err(|why| Complaint::new(format!("cannot read {LIVE}{asked}: {why}"), None))?;
+        .map_err(|why| Diagnostic::new(format!("cannot read {LIVE}{asked}: {why}"), None))?;
     let source = std::sync::Arc::new(Source::new(format!("{LIVE}{asked}"), text));
     let (resources, _) = resource::of_source(&source, Trust::Foreign, &inventory.allowed)?;
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
             if (deployment.namespace.as_deref(), deployment.name.as_str()) != (Some(namespace), name) {
                 let message = format!("{LIVE}{asked}: the API server answered with another object");
-                return Err(Complaint::new(message, Some(&deployment.node.origin)).into());
+                return Err(Diagnostic::new(message, Some(&deployment.node.origin)).into());
             }
             put(inventory, deployment, None, cluster.clone())?;
         }
@@ -86,7 +86,7 @@ fn put(
     deployment: Deployment,
     file: Option<&Path>,
     cluster: Cluster,
-) -> Result<(), Complaint> {
+) -> Result<(), Diagnostic> {
     if let Some(other) = inventory.deployments.first() {
         let message = format!(
             "an inventory can have one KarmadaDeployment: this is {}, and the inventory already has {} of {}",
@@ -95,27 +95,27 @@ fn put(
             other.path.display()
         );
         let hint = "put each into its own file, and run windlass once for each";
-        return Err(Complaint::new(message, Some(&deployment.node.origin)).hint(hint));
+        return Err(Diagnostic::new(message, Some(&deployment.node.origin)).hint(hint));
     }
     if deployment.trust == Trust::Foreign {
         let confined = Confinement::new(inventory.allowed.networks.as_deref());
         let wrong =
-            |text| Complaint::new(format!("the setting resource_networks has no address or network {text:?}"), None);
+            |text| Diagnostic::new(format!("the setting resource_networks has no address or network {text:?}"), None);
         inventory.confined = Some(Arc::new(confined.map_err(wrong)?));
     }
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
     let places = deployment.places();
-    let secrets = Secrets::of(&deployment, cluster, &inventory.keyring);
+    let secrets = Secrets::of_deployment(&deployment, cluster, &inventory.keyring);
     let whole = inventory.put_group(group::DEPLOYMENT);
     whole.priority = 0;
-    whole.vars = variables::of(&deployment, &places, &secrets);
+    whole.vars = variables::deployment_vars(&deployment, &places, &secrets);
     if deployment.trust == Trust::Foreign {
         let credentials = Value::from(deployment.credentials().to_string_lossy());
         whole.vars.insert(variable::CREDENTIALS_DIR.into(), credentials);
     }
     put_hosts(inventory, &deployment, &places, file);
     put_groups(inventory, &deployment);
-    members::put(inventory, &deployment, &secrets, file);
+    members::put_members(inventory, &deployment, &secrets, file);
     inventory.deployments.push(deployment);
     Ok(())
 }
@@ -124,7 +124,7 @@ fn put_hosts(inventory: &mut Inventory, deployment: &Deployment, places: &Places
     let spec = &deployment.spec;
     for host in &spec.hosts {
         inventory.put_host(group::DEPLOYMENT, &host.name, None, file);
-        let mut vars = connection::of_host(host, spec.ssh.as_ref(), places);
+        let mut vars = connection::host_connection_vars(host, spec.ssh.as_ref(), places);
         if let Some(address) = &host.private_address {
             vars.insert(variable::KARMADA_ADDRESS.into(), Value::from(address.as_str()));
             vars.insert(variable::ETCD_ADDRESS.into(), Value::from(address.as_str()));
@@ -156,7 +156,7 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
     control_plane.extend(reset.iter().map(|name| (*name).to_owned()));
     put_group(inventory, group::CONTROL_PLANE, control_plane);
     let components = spec.components.clone().unwrap_or_default();
-    let placed = |entry: &Entry| -> Vec<String> {
+    let placed = |entry: &ComponentEntry| -> Vec<String> {
         let own = components.get(entry).and_then(|component| component.hosts.as_ref());
         stay(own.unwrap_or(&spec.control_plane.hosts))
     };
@@ -164,10 +164,10 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
     for entry in TABLE.iter() {
         let wanted = !entry.optional || components.get(entry).is_some_and(Component::is_enabled);
         let hosts = match entry.runs {
-            Runs::OnItsGroup => placed(entry),
-            Runs::WithTheApiServer => placed(api_server),
+            RunsOn::OnItsGroup => placed(entry),
+            RunsOn::WithTheApiServer => placed(api_server),
             // On the hosts of those that query them, which the roles know.
-            Runs::ForEachMember => continue,
+            RunsOn::ForEachMember => continue,
         };
         if wanted {
             put_group(inventory, &entry.role, hosts);
@@ -182,7 +182,7 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
 fn put_group(inventory: &mut Inventory, name: &str, hosts: Vec<String>) {
     inventory.put_group(name);
     for host in hosts {
-        inventory.join(name, &host);
+        inventory.add_host_to_group(name, &host);
     }
 }
 

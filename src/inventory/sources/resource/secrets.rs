@@ -20,7 +20,7 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    pub(super) fn of(deployment: &Deployment, cluster: Cluster, keyring: &Keyring) -> Secrets {
+    pub(super) fn of_deployment(deployment: &Deployment, cluster: Cluster, keyring: &Keyring) -> Secrets {
         Secrets {
             places: deployment.places(),
             namespace: deployment.namespace.clone(),
@@ -30,27 +30,27 @@ impl Secrets {
     }
 
     /// A path of the document.
-    pub(super) fn path(&self, given: &str) -> PathBuf {
-        self.places.path(given)
+    pub(super) fn secret_path(&self, given: &str) -> PathBuf {
+        self.places.resolve_given(given)
     }
 
     /// Whether a file of the document is there and encrypted with the vault: by how it begins, without its password.
     pub(super) fn is_encrypted(&self, given: &str) -> bool {
-        vault::is_vault_file(&self.path(given)).unwrap_or(false)
+        vault::is_vault_file(&self.secret_path(given)).unwrap_or(false)
     }
 
     /// A value that stands for the secret until somebody renders it.
-    pub(super) fn value(&self, reference: &Reference) -> Value {
+    pub(super) fn secret_value(&self, reference: &Reference) -> Value {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
-        Deferred::value(place, &self.keyring.hidden, move || own.read(&reference))
+        Deferred::deferred_value(place, &self.keyring.hidden, move || own.read(&reference))
     }
 
-    /// As [`Secrets::value`], of a kubeconfig: what is not one is refused, as a text of one line would be taken for a path.
+    /// As [`Secrets::secret_value`], of a kubeconfig: what is not one is refused, as a text of one line would be taken for a path.
     pub(super) fn kubeconfig(&self, reference: &Reference) -> Value {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
-        Deferred::value(place, &self.keyring.hidden, move || {
+        Deferred::deferred_value(place, &self.keyring.hidden, move || {
             let text = own.read(&reference)?;
             // What the error says may be of the content.
             let kubeconfig =
@@ -66,7 +66,7 @@ impl Secrets {
     /// Where it is, in a person's words.
     fn place(&self, reference: &Reference) -> String {
         match reference {
-            Reference { file: Some(file), .. } => format!("the file {}", self.path(file).display()),
+            Reference { file: Some(file), .. } => format!("the file {}", self.secret_path(file).display()),
             Reference { env: Some(name), .. } => format!("the environment variable {name}"),
             Reference { command: Some(words), .. } => {
                 format!("the output of {}", words.first().map_or("nothing", String::as_str))
@@ -87,14 +87,14 @@ impl Secrets {
     fn read(&self, reference: &Reference) -> Result<String, String> {
         match reference {
             Reference { file: Some(file), .. } => {
-                let text = read::text(&self.path(file)).map_err(|error| error.to_string())?;
+                let text = read::read_text(&self.secret_path(file)).map_err(|error| error.to_string())?;
                 self.opened(text).map(without_newline)
             }
             Reference { env: Some(name), .. } => self.variable(name),
             Reference { vault: Some(text), .. } => self.opened(text.clone()).map(without_newline),
             Reference { command: Some(words), .. } => self.printed(words),
             Reference { secret: Some(secret), .. } => {
-                self.cluster.secret(&self.namespace(secret), &secret.name, &secret.key)
+                self.cluster.read_secret(&self.namespace(secret), &secret.name, &secret.key)
             }
             _ => Err("the reference is empty".to_owned()),
         }

@@ -169,8 +169,8 @@ fn a_secret_is_read_when_it_is_rendered_and_then_no_report_shows_it() {
     assert!(shown(&vars, "ansible_password").starts_with("\"a secret: the file "));
     // Written only now: nothing has read it before.
     fs::write(directory.path().join("password.txt"), "hunter2-long\n").unwrap();
-    let scope = Scope::default().with(vars.clone());
-    let template = Template::value("{{ ansible_password }}", None);
+    let scope = Scope::default().with_layer(vars.clone());
+    let template = Template::template_value("{{ ansible_password }}", None);
     assert_eq!(Templar::new().render(&template, &scope).unwrap(), Value::from("hunter2-long"));
     assert_eq!(Templar::new().render(&vars["ansible_password"], &scope).unwrap(), Value::from("hunter2-long"));
     assert_eq!(keyring.hidden.hide("it is hunter2-long"), "it is ***");
@@ -195,15 +195,15 @@ fn a_private_key_that_is_encrypted_is_decrypted_in_memory() {
     let vars = load();
     assert!(!vars.contains_key("ansible_private_key_file"));
     assert!(shown(&vars, "ansible_private_key").starts_with("\"a secret: the file "));
-    let scope = Scope::default().with(vars.clone());
+    let scope = Scope::default().with_layer(vars.clone());
     assert_eq!(Templar::new().render(&vars["ansible_private_key"], &scope).unwrap(), Value::from("a key\nof lines\n"));
 }
 
 #[test]
 fn a_text_with_template_marks_stays_text_wherever_it_goes() {
     let (_directory, inventory) = load(DEPLOYMENT);
-    let scope = Scope::default().with(inventory.vars_of("cp-1", None));
-    let all = Template::value("{{ karmada_scheduler_extra_args }}", None);
+    let scope = Scope::default().with_layer(inventory.vars_of("cp-1", None));
+    let all = Template::template_value("{{ karmada_scheduler_extra_args }}", None);
     let all = Templar::new().render(&all, &scope).unwrap();
     assert_eq!(all.get_attr("x").unwrap(), Value::from("{{ boom }}"));
 }

@@ -7,18 +7,19 @@ use super::secrets::Secrets;
 use crate::inventory::sources::resource::connection;
 use crate::resource::names::variable;
 use crate::resource::{
-    Addon, AddonState, Certificates, Component, Deployment, Entry, Etcd, ExternalEtcd, ManagedEtcd, Places, TABLE,
+    Addon, AddonState, Certificates, Component, ComponentEntry, Deployment, Etcd, ExternalEtcd, ManagedEtcd, Places,
+    TABLE,
 };
 use crate::value::{Value, Vars, mapping};
 
 /// The variables of all hosts and members of a deployment.
-pub(super) fn of(deployment: &Deployment, places: &Places, secrets: &Secrets) -> Vars {
+pub(super) fn deployment_vars(deployment: &Deployment, places: &Places, secrets: &Secrets) -> Vars {
     let spec = &deployment.spec;
     let mut vars = Vars::new();
     let mut set = |name: &str, value: Value| drop(vars.insert(name.into(), value));
     set(variable::KARMADA_DEPLOYMENT, text(&deployment.name));
     set(variable::KARMADA_INSTANCE, text(&spec.instance));
-    set(variable::KARMADA_BUNDLE, text(&places.path(&spec.bundle).to_string_lossy()));
+    set(variable::KARMADA_BUNDLE, text(&places.resolve_given(&spec.bundle).to_string_lossy()));
     // Two deployments in one directory share no authority.
     if spec.instance != "karmada" {
         set(variable::ETCD_CLUSTER_NAME, text(&format!("{}-etcd", spec.instance)));
@@ -48,7 +49,7 @@ pub(super) fn of(deployment: &Deployment, places: &Places, secrets: &Secrets) ->
             set(variable::LOAD_BALANCER_ROUTER_ID, Value::from(number));
         }
         if !balancer.package_files.is_empty() {
-            let files = balancer.package_files.iter().map(|file| text(&places.path(file).to_string_lossy()));
+            let files = balancer.package_files.iter().map(|file| text(&places.resolve_given(file).to_string_lossy()));
             set(variable::LOAD_BALANCER_PACKAGE_FILES, files.collect());
         }
     }
@@ -56,15 +57,15 @@ pub(super) fn of(deployment: &Deployment, places: &Places, secrets: &Secrets) ->
         set(variable::KARMADA_ADDONS, spec.addons.iter().map(addon).collect());
     }
     if let Some(cluster) = &spec.host_cluster {
-        let kubeconfig = places.path(&cluster.kubeconfig.file);
+        let kubeconfig = places.resolve_given(&cluster.kubeconfig.file);
         set(variable::KARMADA_HOST_CLUSTER_KUBECONFIG, text(&kubeconfig.to_string_lossy()));
     }
     vars.extend(etcd(&spec.etcd, places));
     if let Some(certificates) = &spec.certificates {
         vars.extend(validity(certificates));
         if let Some(ca) = &certificates.ca {
-            vars.insert(variable::KARMADA_CA_CERT.into(), text(&places.path(&ca.cert.file).to_string_lossy()));
-            vars.insert(variable::KARMADA_CA_KEY.into(), secrets.value(&ca.key));
+            vars.insert(variable::KARMADA_CA_CERT.into(), text(&places.resolve_given(&ca.cert.file).to_string_lossy()));
+            vars.insert(variable::KARMADA_CA_KEY.into(), secrets.secret_value(&ca.key));
         }
     }
     vars.extend(components(deployment));
@@ -107,7 +108,7 @@ fn managed_etcd(etcd: &ManagedEtcd) -> Vars {
 }
 
 fn external_etcd(etcd: &ExternalEtcd, places: &Places) -> Value {
-    let file = |file: &str| text(&places.path(file).to_string_lossy());
+    let file = |file: &str| text(&places.resolve_given(file).to_string_lossy());
     mapping([
         ("endpoints", etcd.endpoints.iter().map(|endpoint| text(endpoint)).collect()),
         ("ca_cert", file(&etcd.ca_cert.file)),
@@ -138,7 +139,7 @@ fn components(deployment: &Deployment) -> Vars {
     vars
 }
 
-fn component_vars(entry: &Entry, component: &Component) -> Vars {
+fn component_vars(entry: &ComponentEntry, component: &Component) -> Vars {
     let name = &entry.role;
     let mut vars = Vars::new();
     if entry.optional {
@@ -180,7 +181,7 @@ fn addon(addon: &Addon) -> Value {
         wait: addon.wait,
         force: addon.force,
     };
-    given.value()
+    given.manifests_value()
 }
 
 /// An entry as the role for add-ons wants it.
@@ -195,7 +196,7 @@ pub(super) struct Manifests<'a> {
 }
 
 impl Manifests<'_> {
-    pub(super) fn value(self) -> Value {
+    pub(super) fn manifests_value(self) -> Value {
         let state = match self.state {
             AddonState::Present => "present",
             AddonState::Absent => "absent",

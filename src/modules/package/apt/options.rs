@@ -1,6 +1,6 @@
 //! Arguments as apt-get's options.
 
-use super::{Apt, State};
+use super::{Apt, AptState};
 
 impl Apt {
     pub(super) fn install_words(&self) -> Vec<&'static str> {
@@ -10,7 +10,7 @@ impl Apt {
             (self.allow_unauthenticated, "--allow-unauthenticated"),
             (self.allow_change_held_packages, "--allow-change-held-packages"),
             (self.force, "--force-yes"),
-            (self.state == State::Fixed, "--fix-broken"),
+            (self.state == AptState::Fixed, "--fix-broken"),
             (self.fail_on_autoremove, "--no-remove"),
             (self.install_recommends == Some(true), "--install-recommends"),
             (self.install_recommends == Some(false), "--no-install-recommends"),

@@ -12,7 +12,7 @@ pub(super) struct Policy {
 impl Policy {
     const PATH: &str = "/usr/sbin/policy-rc.d";
 
-    pub(super) async fn set(remote: &Remote, code: Option<i64>) -> Result<Policy, Error> {
+    pub(super) async fn set_policy(remote: &Remote, code: Option<i64>) -> Result<Policy, Error> {
         let Some(code) = code else { return Ok(Policy { is_set: false, own: None }) };
         let own = remote.read(Policy::PATH).await?;
         let text = format!("#!/bin/sh\nexit {code}\n");

@@ -1,30 +1,30 @@
-//! One value to one [`Kind`], with Ansible's leniency: boolean words, numbers in strings, lists from comma strings.
+//! One value to one [`ArgumentKind`], with Ansible's leniency: boolean words, numbers in strings, lists from comma strings.
 
 use std::sync::Arc;
 
 use minijinja::value::{Serde, ValueKind};
 
-use crate::value::doc::Kind;
+use crate::value::doc::ArgumentKind;
 use crate::value::{Value, Vars, float, truth};
 
 /// Why a value does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Misfit {
+pub(super) struct CoercionError {
     /// What it should have been: `a boolean (yes or no)`.
     pub wanted: &'static str,
 }
 
 /// The value as its kind wants it.
-pub(super) fn coerce(kind: Kind, value: &Value) -> Result<Value, Misfit> {
+pub(super) fn coerce(kind: ArgumentKind, value: &Value) -> Result<Value, CoercionError> {
     match kind {
-        Kind::Any => Ok(value.clone()),
-        Kind::Str | Kind::Path => text(value).map(Value::from),
-        Kind::Bool => boolean(value).map(Value::from),
-        Kind::Int => integer(value).map(Value::from),
-        Kind::Float => float(value).map(Value::from),
-        Kind::Mode => mode(value).map(Value::from),
-        Kind::List(of) => list(*of, value),
-        Kind::Dict => dict(value),
+        ArgumentKind::Any => Ok(value.clone()),
+        ArgumentKind::Str | ArgumentKind::Path => text(value).map(Value::from),
+        ArgumentKind::Bool => boolean(value).map(Value::from),
+        ArgumentKind::Int => integer(value).map(Value::from),
+        ArgumentKind::Float => float(value).map(Value::from),
+        ArgumentKind::Mode => mode(value).map(Value::from),
+        ArgumentKind::List(of) => list(*of, value),
+        ArgumentKind::Dict => dict(value),
     }
 }
 
@@ -42,8 +42,8 @@ pub(super) fn what(value: &Value) -> String {
 }
 
 /// Text as Ansible prints it: `True` and `False`, numbers in decimal.
-fn text(value: &Value) -> Result<String, Misfit> {
-    let misfit = Misfit { wanted: "a string" };
+fn text(value: &Value) -> Result<String, CoercionError> {
+    let misfit = CoercionError { wanted: "a string" };
     match value.kind() {
         ValueKind::String | ValueKind::Number => Ok(value.to_string()),
         ValueKind::Bool => Ok(if value.is_true() { "True" } else { "False" }.to_owned()),
@@ -52,8 +52,8 @@ fn text(value: &Value) -> Result<String, Misfit> {
     }
 }
 
-fn boolean(value: &Value) -> Result<bool, Misfit> {
-    let misfit = Misfit { wanted: "a boolean (yes or no)" };
+fn boolean(value: &Value) -> Result<bool, CoercionError> {
+    let misfit = CoercionError { wanted: "a boolean (yes or no)" };
     if value.kind() == ValueKind::Bool {
         return Ok(value.is_true());
     }
@@ -61,8 +61,8 @@ fn boolean(value: &Value) -> Result<bool, Misfit> {
     truth::of_word(&text).ok_or(misfit)
 }
 
-fn integer(value: &Value) -> Result<i64, Misfit> {
-    let misfit = Misfit { wanted: "a whole number" };
+fn integer(value: &Value) -> Result<i64, CoercionError> {
+    let misfit = CoercionError { wanted: "a whole number" };
     match value.kind() {
         ValueKind::Bool => Ok(i64::from(value.is_true())),
         ValueKind::Number | ValueKind::String => {
@@ -80,8 +80,8 @@ fn integer(value: &Value) -> Result<i64, Misfit> {
     }
 }
 
-fn float(value: &Value) -> Result<f64, Misfit> {
-    let misfit = Misfit { wanted: "a number" };
+fn float(value: &Value) -> Result<f64, CoercionError> {
+    let misfit = CoercionError { wanted: "a number" };
     match value.kind() {
         ValueKind::Number | ValueKind::String => value.to_string().trim().parse().map_err(|_| misfit),
         _ => Err(misfit),
@@ -89,8 +89,8 @@ fn float(value: &Value) -> Result<f64, Misfit> {
 }
 
 /// A number is what YAML made of an octal one: `0644` in YAML is 420.
-fn mode(value: &Value) -> Result<String, Misfit> {
-    let misfit = Misfit { wanted: "permissions such as \"0644\" or \"u=rw,g=r\"" };
+fn mode(value: &Value) -> Result<String, CoercionError> {
+    let misfit = CoercionError { wanted: "permissions such as \"0644\" or \"u=rw,g=r\"" };
     match value.kind() {
         ValueKind::Number => {
             let number = value.as_i64().filter(|number| (0..=0o7777).contains(number)).ok_or(misfit)?;
@@ -121,8 +121,8 @@ fn is_symbolic(text: &str) -> bool {
         })
 }
 
-fn list(of: Kind, value: &Value) -> Result<Value, Misfit> {
-    let misfit = Misfit { wanted: "a list" };
+fn list(of: ArgumentKind, value: &Value) -> Result<Value, CoercionError> {
+    let misfit = CoercionError { wanted: "a list" };
     let items: Vec<Value> = match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => value.try_iter().map_err(|_| misfit)?.collect(),
         ValueKind::String => match value.as_str().unwrap_or_default() {
@@ -130,26 +130,26 @@ fn list(of: Kind, value: &Value) -> Result<Value, Misfit> {
             text => text.split(',').map(Value::from).collect(),
         },
         ValueKind::Number | ValueKind::Bool => vec![value.clone()],
-        ValueKind::Map if matches!(of, Kind::Dict | Kind::Any) => vec![value.clone()],
+        ValueKind::Map if matches!(of, ArgumentKind::Dict | ArgumentKind::Any) => vec![value.clone()],
         _ => return Err(misfit),
     };
-    items.iter().map(|item| coerce(of, item).map_err(|_| Misfit { wanted: list_of(of) })).collect()
+    items.iter().map(|item| coerce(of, item).map_err(|_| CoercionError { wanted: list_of(of) })).collect()
 }
 
-fn list_of(kind: Kind) -> &'static str {
+fn list_of(kind: ArgumentKind) -> &'static str {
     match kind {
-        Kind::Str | Kind::Path | Kind::Mode => "a list of strings",
-        Kind::Bool => "a list of booleans",
-        Kind::Int => "a list of whole numbers",
-        Kind::Float => "a list of numbers",
-        Kind::List(_) => "a list of lists",
-        Kind::Dict => "a list of mappings",
-        Kind::Any => "a list",
+        ArgumentKind::Str | ArgumentKind::Path | ArgumentKind::Mode => "a list of strings",
+        ArgumentKind::Bool => "a list of booleans",
+        ArgumentKind::Int => "a list of whole numbers",
+        ArgumentKind::Float => "a list of numbers",
+        ArgumentKind::List(_) => "a list of lists",
+        ArgumentKind::Dict => "a list of mappings",
+        ArgumentKind::Any => "a list",
     }
 }
 
-fn dict(value: &Value) -> Result<Value, Misfit> {
-    let misfit = Misfit { wanted: "a mapping" };
+fn dict(value: &Value) -> Result<Value, CoercionError> {
+    let misfit = CoercionError { wanted: "a mapping" };
     match value.kind() {
         ValueKind::Map => Ok(value.clone()),
         ValueKind::String => {
@@ -195,71 +195,71 @@ fn words(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn coerced(kind: Kind, value: impl Into<Value>) -> Option<String> {
+    fn coerced(kind: ArgumentKind, value: impl Into<Value>) -> Option<String> {
         coerce(kind, &value.into()).ok().map(|value| value.to_string())
     }
 
     #[test]
     fn boolean_words_and_numbers_are_booleans() {
         for word in ["y", "Yes", " on ", "1", "TRUE", "t"] {
-            assert_eq!(coerced(Kind::Bool, word).as_deref(), Some("True"), "{word}");
+            assert_eq!(coerced(ArgumentKind::Bool, word).as_deref(), Some("True"), "{word}");
         }
         for word in ["n", "No", "off", "0", "false", "F"] {
-            assert_eq!(coerced(Kind::Bool, word).as_deref(), Some("False"), "{word}");
+            assert_eq!(coerced(ArgumentKind::Bool, word).as_deref(), Some("False"), "{word}");
         }
-        assert_eq!(coerced(Kind::Bool, 1).as_deref(), Some("True"));
-        assert_eq!(coerced(Kind::Bool, 0.0).as_deref(), Some("False"));
-        assert_eq!(coerced(Kind::Bool, 2), None);
-        assert_eq!(coerced(Kind::Bool, ""), None);
+        assert_eq!(coerced(ArgumentKind::Bool, 1).as_deref(), Some("True"));
+        assert_eq!(coerced(ArgumentKind::Bool, 0.0).as_deref(), Some("False"));
+        assert_eq!(coerced(ArgumentKind::Bool, 2), None);
+        assert_eq!(coerced(ArgumentKind::Bool, ""), None);
     }
 
     #[test]
     fn whole_numbers_come_from_strings_and_whole_floats_only() {
-        assert_eq!(coerced(Kind::Int, "42").as_deref(), Some("42"));
-        assert_eq!(coerced(Kind::Int, 3.0).as_deref(), Some("3"));
-        assert_eq!(coerced(Kind::Int, "3.5"), None);
-        assert_eq!(coerced(Kind::Int, "x"), None);
-        assert_eq!(coerced(Kind::Int, "9223372036854775807").as_deref(), Some("9223372036854775807"));
+        assert_eq!(coerced(ArgumentKind::Int, "42").as_deref(), Some("42"));
+        assert_eq!(coerced(ArgumentKind::Int, 3.0).as_deref(), Some("3"));
+        assert_eq!(coerced(ArgumentKind::Int, "3.5"), None);
+        assert_eq!(coerced(ArgumentKind::Int, "x"), None);
+        assert_eq!(coerced(ArgumentKind::Int, "9223372036854775807").as_deref(), Some("9223372036854775807"));
     }
 
     #[test]
     fn a_mode_is_octal_symbolic_or_preserve() {
-        assert_eq!(coerced(Kind::Mode, 0o644).as_deref(), Some("0644"));
-        assert_eq!(coerced(Kind::Mode, 0o1777).as_deref(), Some("1777"));
-        assert_eq!(coerced(Kind::Mode, "644").as_deref(), Some("644"));
-        assert_eq!(coerced(Kind::Mode, "0o755").as_deref(), Some("0o755"));
-        assert_eq!(coerced(Kind::Mode, "u=rwX,g-w,o=").as_deref(), Some("u=rwX,g-w,o="));
-        assert_eq!(coerced(Kind::Mode, "+x").as_deref(), Some("+x"));
-        assert_eq!(coerced(Kind::Mode, "preserve").as_deref(), Some("preserve"));
-        assert_eq!(coerced(Kind::Mode, "0888"), None);
-        assert_eq!(coerced(Kind::Mode, "rw-r--r--"), None);
-        assert_eq!(coerced(Kind::Mode, 99999), None);
+        assert_eq!(coerced(ArgumentKind::Mode, 0o644).as_deref(), Some("0644"));
+        assert_eq!(coerced(ArgumentKind::Mode, 0o1777).as_deref(), Some("1777"));
+        assert_eq!(coerced(ArgumentKind::Mode, "644").as_deref(), Some("644"));
+        assert_eq!(coerced(ArgumentKind::Mode, "0o755").as_deref(), Some("0o755"));
+        assert_eq!(coerced(ArgumentKind::Mode, "u=rwX,g-w,o=").as_deref(), Some("u=rwX,g-w,o="));
+        assert_eq!(coerced(ArgumentKind::Mode, "+x").as_deref(), Some("+x"));
+        assert_eq!(coerced(ArgumentKind::Mode, "preserve").as_deref(), Some("preserve"));
+        assert_eq!(coerced(ArgumentKind::Mode, "0888"), None);
+        assert_eq!(coerced(ArgumentKind::Mode, "rw-r--r--"), None);
+        assert_eq!(coerced(ArgumentKind::Mode, 99999), None);
     }
 
     #[test]
     fn lists_come_from_lists_comma_strings_and_lone_values() {
-        let strings = Kind::List(&Kind::Str);
+        let strings = ArgumentKind::List(&ArgumentKind::Str);
         assert_eq!(coerced(strings, "a,b").as_deref(), Some("['a', 'b']"));
         assert_eq!(coerced(strings, 5).as_deref(), Some("['5']"));
         assert_eq!(coerced(strings, "").as_deref(), Some("[]"));
-        assert_eq!(coerced(Kind::List(&Kind::Int), vec!["1", "2"]).as_deref(), Some("[1, 2]"));
-        let misfit = coerce(Kind::List(&Kind::Int), &Value::from("a")).unwrap_err();
+        assert_eq!(coerced(ArgumentKind::List(&ArgumentKind::Int), vec!["1", "2"]).as_deref(), Some("[1, 2]"));
+        let misfit = coerce(ArgumentKind::List(&ArgumentKind::Int), &Value::from("a")).unwrap_err();
         assert_eq!(misfit.wanted, "a list of whole numbers");
     }
 
     #[test]
     fn mappings_come_from_json_and_from_pairs() {
-        let json = coerce(Kind::Dict, &Value::from("{\"a\": [1, 2]}")).unwrap();
+        let json = coerce(ArgumentKind::Dict, &Value::from("{\"a\": [1, 2]}")).unwrap();
         assert_eq!(json.get_attr("a").unwrap().len(), Some(2));
-        let pairs = coerce(Kind::Dict, &Value::from("a=1, b=\"x, y\"")).unwrap();
+        let pairs = coerce(ArgumentKind::Dict, &Value::from("a=1, b=\"x, y\"")).unwrap();
         assert_eq!(pairs.get_attr("b").unwrap().as_str(), Some("x, y"));
-        assert_eq!(coerced(Kind::Dict, "a=1, b"), None);
-        assert_eq!(coerced(Kind::Dict, "words only"), None);
+        assert_eq!(coerced(ArgumentKind::Dict, "a=1, b"), None);
+        assert_eq!(coerced(ArgumentKind::Dict, "words only"), None);
     }
 
     #[test]
     fn booleans_become_text_as_python_writes_them() {
-        assert_eq!(coerced(Kind::Str, true).as_deref(), Some("True"));
-        assert_eq!(coerced(Kind::Str, 1.5).as_deref(), Some("1.5"));
+        assert_eq!(coerced(ArgumentKind::Str, true).as_deref(), Some("True"));
+        assert_eq!(coerced(ArgumentKind::Str, 1.5).as_deref(), Some("1.5"));
     }
 }

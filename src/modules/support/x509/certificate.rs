@@ -32,7 +32,7 @@ impl Usage {
     pub(crate) const NAMES: &'static [&'static str] =
         &["server_auth", "client_auth", "code_signing", "email_protection", "time_stamping", "ocsp_signing"];
 
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn usage_name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
@@ -72,7 +72,7 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     /// Reads PEM text. `path` is for messages.
-    pub(crate) fn parse(text: &[u8], path: &str) -> Result<Certificate, Error> {
+    pub(crate) fn parse_certificate(text: &[u8], path: &str) -> Result<Certificate, Error> {
         let der = CertificateDer::from_pem_slice(text)
             .map_err(|_| Error::failed(format!("{path} has no certificate in PEM format")))?
             .into_owned();
@@ -117,15 +117,15 @@ impl Certificate {
 
     /// In words, for a diff.
     pub(crate) fn description(&self) -> String {
-        let usages: Vec<_> = self.usages.iter().map(|usage| usage.name()).collect();
-        let mut text = describe(&self.subject, &self.issuer, &self.names, &usages);
+        let usages: Vec<_> = self.usages.iter().map(|usage| usage.usage_name()).collect();
+        let mut text = describe_certificate(&self.subject, &self.issuer, &self.names, &usages);
         text.push_str(&format!("not_after: {}\nserial: {}\n", timestamp(self.not_after), self.serial));
         text
     }
 }
 
 /// The part of a description that is known before a certificate is made.
-pub(crate) fn describe(subject: &str, issuer: &str, names: &BTreeSet<String>, usages: &[&str]) -> String {
+pub(crate) fn describe_certificate(subject: &str, issuer: &str, names: &BTreeSet<String>, usages: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     format!(
         "subject: {subject}\nissuer: {issuer}\nsubject_alt_name: {}\nusages: {}\n",
@@ -135,7 +135,7 @@ pub(crate) fn describe(subject: &str, issuer: &str, names: &BTreeSet<String>, us
 }
 
 /// One name as written (`DNS:x`, `IP:1.2.3.4`, or bare) in its one form.
-pub(crate) fn name(written: &str) -> Result<String, Error> {
+pub(crate) fn parse_alternative_name(written: &str) -> Result<String, Error> {
     let written = written.trim();
     let wrong = |why: &str| Error::failed(format!("subject_alt_name {written:?} {why}"));
     let (kind, value) = match written.split_once(':') {
@@ -217,20 +217,20 @@ mod tests {
 
     #[test]
     fn names_have_one_form() {
-        assert_eq!(name("dns:Etcd-1.Example").unwrap(), "DNS:etcd-1.example");
-        assert_eq!(name("10.0.0.1").unwrap(), "IP:10.0.0.1");
-        assert_eq!(name("IP:fd00:0::1").unwrap(), "IP:fd00::1");
-        assert_eq!(name("fd00::1").unwrap(), "IP:fd00::1");
-        assert_eq!(name("localhost").unwrap(), "DNS:localhost");
-        assert_eq!(name("*.example").unwrap(), "DNS:*.example");
+        assert_eq!(parse_alternative_name("dns:Etcd-1.Example").unwrap(), "DNS:etcd-1.example");
+        assert_eq!(parse_alternative_name("10.0.0.1").unwrap(), "IP:10.0.0.1");
+        assert_eq!(parse_alternative_name("IP:fd00:0::1").unwrap(), "IP:fd00::1");
+        assert_eq!(parse_alternative_name("fd00::1").unwrap(), "IP:fd00::1");
+        assert_eq!(parse_alternative_name("localhost").unwrap(), "DNS:localhost");
+        assert_eq!(parse_alternative_name("*.example").unwrap(), "DNS:*.example");
         for wrong in ["IP:1.2.3", "DNS:a b", "DNS:", "", "email:", "DNS:é"] {
-            assert!(name(wrong).is_err(), "{wrong}");
+            assert!(parse_alternative_name(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn what_is_no_certificate_is_named() {
-        let error = |text: &[u8]| Certificate::parse(text, "/c").err().unwrap().to_string();
+        let error = |text: &[u8]| Certificate::parse_certificate(text, "/c").err().unwrap().to_string();
         assert_eq!(error(b""), "/c has no certificate in PEM format");
         let damaged = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         assert_eq!(error(damaged), "the certificate /c is damaged");

@@ -26,7 +26,7 @@ pub(crate) fn generate(kind: KeyType) -> Result<KeyPair, Error> {
 }
 
 /// Reads a key of PEM text: PKCS#8, `EC PRIVATE KEY` or `RSA PRIVATE KEY`, not encrypted. `path` is for messages.
-pub(crate) fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
+pub(crate) fn parse_private_key(text: &[u8], path: &str) -> Result<KeyPair, Error> {
     // The errors below name the file alone: words of a parser might quote what it read.
     if contains(text, b"ENCRYPTED") {
         return Err(Error::Failed {
@@ -48,17 +48,17 @@ pub(crate) fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
     KeyPair::try_from(pkcs8).map_err(|_| unusable(path))
 }
 
-/// Reads a key as [`parse`] does, one that a vault password of this run encrypts too.
-pub(crate) fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, Error> {
+/// Reads a key as [`parse_private_key`] does, one that a vault password of this run encrypts too.
+pub(crate) fn decrypt_private_key(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, Error> {
     match std::str::from_utf8(text) {
         Ok(sealed) if vault::is_vault(sealed) => {
             let plain = here.scope.keyring.decrypt_hidden(sealed).map_err(|error| Error::Failed {
                 message: format!("cannot decrypt the private key {path}: {error}"),
                 hint: Some("pass its password with --vault-password-file, --vault-id or --ask-vault-pass".into()),
             })?;
-            parse(&plain, path)
+            parse_private_key(&plain, path)
         }
-        _ => parse(text, path),
+        _ => parse_private_key(text, path),
     }
 }
 
@@ -137,16 +137,22 @@ mod tests {
             (&["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], true),
         ];
         for (arguments, rsa) in forms {
-            let key = parse(&openssl(arguments), "/k").unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
+            let key = parse_private_key(&openssl(arguments), "/k").unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
             assert_eq!(is_rsa(&key), rsa, "{arguments:?}");
         }
     }
 
     #[test]
     fn what_is_no_key_is_named_but_never_shown() {
-        let rubbish = parse(b"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", "/k").unwrap_err();
+        let rubbish =
+            parse_private_key(b"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", "/k").unwrap_err();
         assert_eq!(rubbish.to_string(), "cannot use the private key /k");
-        assert!(parse(b"secret", "/k").unwrap_err().to_string().ends_with("/k has no private key in PEM format"));
+        assert!(
+            parse_private_key(b"secret", "/k")
+                .unwrap_err()
+                .to_string()
+                .ends_with("/k has no private key in PEM format")
+        );
         let encrypted = openssl(&[
             "genpkey",
             "-algorithm",
@@ -157,14 +163,14 @@ mod tests {
             "-pass",
             "pass:x",
         ]);
-        assert!(parse(&encrypted, "/k").unwrap_err().to_string().contains("is encrypted"));
+        assert!(parse_private_key(&encrypted, "/k").unwrap_err().to_string().contains("is encrypted"));
     }
 
     #[test]
     fn a_made_key_is_read_back_as_the_same() {
         for kind in [KeyType::P256, KeyType::P384] {
             let key = generate(kind).unwrap();
-            assert_eq!(public(&parse(key.serialize_pem().as_bytes(), "/k").unwrap()), public(&key));
+            assert_eq!(public(&parse_private_key(key.serialize_pem().as_bytes(), "/k").unwrap()), public(&key));
         }
     }
 }

@@ -8,7 +8,7 @@ use time::{Duration, OffsetDateTime};
 
 pub(in crate::modules) use certificate::Certificate;
 
-use crate::modules::file_attributes::{self, Wanted};
+use crate::modules::file_attributes::{self, DesiredAttributes};
 use crate::modules::{Diff, Error, Outcome};
 use crate::remote::{Attributes, Links, Probe, Remote, Stat};
 use crate::value::Value;
@@ -17,33 +17,37 @@ use crate::value::Value;
 const BACKDATED: Duration = Duration::minutes(5);
 
 /// A file of PEM text and what it is.
-pub(in crate::modules) struct Found {
+pub(in crate::modules) struct PemFile {
     pub stat: Stat,
     pub text: Vec<u8>,
 }
 
 /// Reads a file of PEM text; None if it is not there.
-pub(in crate::modules) async fn read(probe: &Probe, path: &str) -> Result<Option<Found>, Error> {
+pub(in crate::modules) async fn read_pem(probe: &Probe, path: &str) -> Result<Option<PemFile>, Error> {
     let Some(stat) = probe.stat(path, Links::Follow).await? else { return Ok(None) };
-    Ok(probe.read(path).await?.map(|text| Found { stat, text }))
+    Ok(probe.read(path).await?.map(|text| PemFile { stat, text }))
 }
 
 /// Attributes that a certificate and its key lack.
 #[derive(Debug, Default)]
-pub(in crate::modules) struct Lacking {
+pub(in crate::modules) struct MissingAttributes {
     pub certificate: Attributes,
     pub key: Attributes,
 }
 
-impl Lacking {
+impl MissingAttributes {
     /// Owner and group are for both files, the mode for the certificate alone. A key that everybody may read is shut.
-    pub(in crate::modules) fn of(wanted: &Wanted, certificate: &Stat, key: Option<&Stat>) -> Lacking {
-        let key = key.map_or_else(Attributes::default, |stat| Lacking::of_key(wanted, stat));
-        Lacking { certificate: wanted.lacking(certificate), key }
+    pub(in crate::modules) fn of_certificate(
+        wanted: &DesiredAttributes,
+        certificate: &Stat,
+        key: Option<&Stat>,
+    ) -> MissingAttributes {
+        let key = key.map_or_else(Attributes::default, |stat| MissingAttributes::of_key(wanted, stat));
+        MissingAttributes { certificate: wanted.lacking(certificate), key }
     }
 
     /// What a key alone lacks.
-    pub(in crate::modules) fn of_key(wanted: &Wanted, key: &Stat) -> Attributes {
+    pub(in crate::modules) fn of_key(wanted: &DesiredAttributes, key: &Stat) -> Attributes {
         let mut lacking = wanted.with_mode(None).lacking(key);
         lacking.mode = (key.mode & 0o007 != 0).then_some(0o600);
         lacking
@@ -53,7 +57,12 @@ impl Lacking {
         file_attributes::is_empty(&self.certificate) && file_attributes::is_empty(&self.key)
     }
 
-    pub(in crate::modules) async fn set(&self, remote: &Remote, path: &str, key_path: &str) -> Result<(), Error> {
+    pub(in crate::modules) async fn set_attributes(
+        &self,
+        remote: &Remote,
+        path: &str,
+        key_path: &str,
+    ) -> Result<(), Error> {
         if !file_attributes::is_empty(&self.certificate) {
             remote.set_attributes(path, &self.certificate, Links::Follow).await?;
         }
@@ -69,7 +78,7 @@ pub(in crate::modules) async fn write_key(
     remote: &Remote,
     path: &str,
     pem: &str,
-    wanted: &Wanted,
+    wanted: &DesiredAttributes,
 ) -> Result<(), Error> {
     let attributes = Attributes { owner: wanted.owner.clone(), group: wanted.group.clone(), mode: Some(0o600) };
     Ok(remote.write(path, pem.as_bytes(), &attributes).await?)
@@ -80,7 +89,7 @@ pub(in crate::modules) async fn write_certificate(
     remote: &Remote,
     path: &str,
     pem: &str,
-    wanted: &Wanted,
+    wanted: &DesiredAttributes,
 ) -> Result<(), Error> {
     let mut attributes = wanted.for_new(crate::remote::FileKind::File);
     attributes.mode = attributes.mode.or(Some(0o644));
@@ -88,7 +97,7 @@ pub(in crate::modules) async fn write_certificate(
 }
 
 /// Whom a certificate, or the request for one, is for.
-pub(in crate::modules) fn name(common_name: &str, organization: Option<&str>) -> DistinguishedName {
+pub(in crate::modules) fn distinguished_name(common_name: &str, organization: Option<&str>) -> DistinguishedName {
     let mut name = DistinguishedName::new();
     if let Some(organization) = organization {
         name.push(DnType::OrganizationName, DnValue::Utf8String(organization.to_owned()));
@@ -104,7 +113,7 @@ pub(in crate::modules) fn parameters(
     not_after: OffsetDateTime,
 ) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name = name(common_name, organization);
+    params.distinguished_name = distinguished_name(common_name, organization);
     params.serial_number = Some(serial());
     params.not_before = OffsetDateTime::now_utc() - BACKDATED;
     params.not_after = not_after;
@@ -157,7 +166,7 @@ pub(in crate::modules) fn explained(reason: Option<&str>, path: &str, key_path: 
 }
 
 /// Two certificates side by side, described in words; keys never.
-pub(in crate::modules) fn diff(path: &str, before: Option<&Certificate>, after: &str) -> Diff {
+pub(in crate::modules) fn certificate_diff(path: &str, before: Option<&Certificate>, after: &str) -> Diff {
     let before = before.map(Certificate::description).unwrap_or_default();
     Diff { before_header: path.to_owned(), after_header: path.to_owned(), before, after: after.to_owned() }
 }
