@@ -43,7 +43,7 @@ fn is_per_member(entry: &Value) -> bool {
 const NAMED: &[(&str, &str, &str)] = &[
     ("roles/member/vars/main.yml", "karmada_apiserver", "members join through API servers"),
     ("roles/member/vars/main.yml", "karmada-controller-manager", "the role that its account has in a member"),
-    ("roles/karmada_common/vars/main.yml", "karmada_apiserver", "other components run on the hosts of the API servers"),
+    ("roles/karmada_settings/vars/main.yml", "karmada_apiserver", "other components run on the hosts of the API servers"),
     ("roles/karmada_bootstrap/vars/main.yml", "webhook", "the webhook converts bindings"),
     ("roles/karmada_bootstrap/templates/webhooks.yaml.j2", "karmada-webhook", "the webhook checks objects"),
     ("roles/karmada_bootstrap/templates/webhooks.yaml.j2", "webhook", "the webhook checks objects"),
@@ -189,7 +189,7 @@ fn a_list_of_components_is_found() {
 fn every_entry_has_a_role_that_fits_it() {
     let specs = yaml(&root().join("roles/karmada_component/meta/argument_specs.yml"));
     let options = keys(&specs["argument_specs"]["main"]["options"]["karmada_it"]["options"]);
-    let common = keys(&yaml(&root().join("roles/karmada_common/defaults/main.yml")));
+    let common = keys(&yaml(&root().join("roles/karmada_settings/defaults/main.yml")));
     let mut steps = BTreeSet::new();
     let step_of = |product: &str, largest: bool| {
         let of_it = table().into_iter().filter(|entry| entry["product"] == product);
@@ -320,21 +320,21 @@ impl Rehearsal {
             "roles/karmada_pki/tasks/main.yml",
             &say("certificates {{ (karmada_certificates + karmada_etcd_certificates) | map(attribute='name') | join(' ') }} and"),
         );
-        let loops = yaml(&it.path("roles/karmada_common/tasks/awake.yml"))[0]["loop"].clone();
+        let loops = yaml(&it.path("roles/karmada_settings/tasks/awake.yml"))[0]["loop"].clone();
         it.write(
-            "roles/karmada_common/tasks/awake.yml",
+            "roles/karmada_settings/tasks/awake.yml",
             &format!("- include_tasks: versions.yml\n- debug: {{msg: \"SAID started {{{{ started | join(' ') }}}} and\"}}\n  vars: {{started: {}}}\n", serde_json::to_string(&loops).unwrap()),
         );
         it.write(
-            "roles/karmada_common/tasks/versions.yml",
+            "roles/karmada_settings/tasks/versions.yml",
             "- set_fact: {karmada_installed_versions: \"{% set all = {} %}{% for name in karmada_here %}{% set _ = all.update({name: '1.18.0'}) %}{% endfor %}{{ all }}\"}\n",
         );
-        it.write("roles/karmada_common/tasks/look.yml", "- include_tasks: versions.yml\n");
+        it.write("roles/karmada_settings/tasks/look.yml", "- include_tasks: versions.yml\n");
         it.write("roles/karmada_upgrade/tasks/check_rollback.yml", "- include_tasks: check.yml\n");
         for nothing in [
-            "karmada_common/tasks/authorities",
-            "karmada_common/tasks/members",
-            "karmada_common/tasks/retire",
+            "karmada_settings/tasks/authorities",
+            "karmada_settings/tasks/members",
+            "karmada_settings/tasks/retire",
             "karmada_upgrade/tasks/record",
             "karmada_upgrade/tasks/stop_failover",
             "karmada_upgrade/tasks/restore_failover",

@@ -139,7 +139,7 @@ fn etcd_is_restarted_only_if_a_majority_stays_and_leadership_goes_to_a_healthy_v
     expect(&["m1 true false 9", "m2 false false null", "m3 true false 8"], "no majority without m2");
 }
 
-/// What karmada_common says on each host of a layout: its name, and the etcd endpoints of its API server. `listens` is what
+/// What karmada_settings says on each host of a layout: its name, and the etcd endpoints of its API server. `listens` is what
 /// etcd_flags sets.
 fn endpoints(control_plane: &str, etcd: &str, listens: &str) -> Vec<String> {
     let scratch = tempfile::tempdir().expect("a directory");
@@ -154,7 +154,7 @@ fn endpoints(control_plane: &str, etcd: &str, listens: &str) -> Vec<String> {
     fs::write(&resource, text).expect("it is written");
     let playbook = scratch.path().join("playbook.yml");
     let text = "- hosts: karmada_control_plane\n  gather_facts: false\n  tasks:\n    \
-        - import_role: {name: karmada_common, tasks_from: etcd_addresses}\n    \
+        - import_role: {name: karmada_settings, tasks_from: etcd_addresses}\n    \
         - debug: {msg: \"{{ inventory_hostname }} uses {{ karmada_etcd_endpoints_here | join(' ') }}\"}\n";
     fs::write(&playbook, text).expect("it is written");
     let mut windlass = Command::cargo_bin("windlass").expect("it is built");
@@ -308,7 +308,7 @@ fn releases_that_nobody_tried_together_are_refused_without_asking_a_host() {
 fn an_endpoint_without_a_port_leads_to_the_load_balancer_where_there_is_one() {
     let scratch = tempfile::tempdir().expect("a directory");
     let playbook = scratch.path().join("playbook.yml");
-    let text = "- {hosts: karmada_control_plane, gather_facts: false, tasks: [{import_role: {name: karmada_common}}, {debug: {msg: 'at {{ karmada_server }}; named {{ karmada_names | join(\" \") }}.'}}]}\n";
+    let text = "- {hosts: karmada_control_plane, gather_facts: false, tasks: [{import_role: {name: karmada_settings}}, {debug: {msg: 'at {{ karmada_server }}; named {{ karmada_names | join(\" \") }}.'}}]}\n";
     fs::write(&playbook, text).expect("it is written");
     let inventory = scratch.path().join("hosts.ini");
     let told = |vars: &str, balancer: &str| {

@@ -201,7 +201,7 @@ pub struct ComponentRow {
     pub port: StatusNumber,
 }
 
-/// A member cluster. The role `karmada_common` makes it in `tasks/members.yml`.
+/// A member cluster. The role `karmada_settings` makes it in `tasks/members.yml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberRow {
@@ -371,11 +371,11 @@ mod tests {
             other.sort();
             assert_eq!(one, other, "{what}");
         };
-        let vars = yaml(&role("karmada_common/vars/main.yml"));
+        let vars = yaml(&role("karmada_settings/vars/main.yml"));
         same(keys(&vars["karmada_status"]), fields(&example), "karmada_status");
         assert_eq!(vars["karmada_status"]["layout"], Status::LAYOUT);
         assert!(
-            role("karmada_common/tasks/report.yml")
+            role("karmada_settings/tasks/report.yml")
                 .contains(&format!("{}: \"{{{{ karmada_status }}}}\"", Status::VARIABLE))
         );
         let etcd = yaml(&role("etcd/tasks/row.yml"));
@@ -392,7 +392,7 @@ mod tests {
         let component = role("karmada_component/tasks/status.yml");
         let component = in_template(&component[..component.find("}] }}").unwrap() + 2], "default([]) + [{");
         same(component, fields(&serde_json::to_value(&status.components[0]).unwrap()), "karmada_rows");
-        let member = in_template(&role("karmada_common/tasks/members.yml"), "rows.append({");
+        let member = in_template(&role("karmada_settings/tasks/members.yml"), "rows.append({");
         same(member, fields(&serde_json::to_value(&status.members.unwrap()[0]).unwrap()), "karmada_member_rows");
     }
 }
