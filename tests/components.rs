@@ -320,16 +320,16 @@ impl Rehearsal {
             "roles/karmada_pki/tasks/main.yml",
             &say("certificates {{ (karmada_certificates + karmada_etcd_certificates) | map(attribute='name') | join(' ') }} and"),
         );
-        let loops = yaml(&it.path("roles/karmada_settings/tasks/awake.yml"))[0]["loop"].clone();
+        let loops = yaml(&it.path("roles/karmada_settings/tasks/start_stopped.yml"))[0]["loop"].clone();
         it.write(
-            "roles/karmada_settings/tasks/awake.yml",
+            "roles/karmada_settings/tasks/start_stopped.yml",
             &format!("- include_tasks: versions.yml\n- debug: {{msg: \"SAID started {{{{ started | join(' ') }}}} and\"}}\n  vars: {{started: {}}}\n", serde_json::to_string(&loops).unwrap()),
         );
         it.write(
             "roles/karmada_settings/tasks/versions.yml",
             "- set_fact: {karmada_installed_versions: \"{% set all = {} %}{% for name in karmada_here %}{% set _ = all.update({name: '1.18.0'}) %}{% endfor %}{{ all }}\"}\n",
         );
-        it.write("roles/karmada_settings/tasks/look.yml", "- include_tasks: versions.yml\n");
+        it.write("roles/karmada_settings/tasks/query.yml", "- include_tasks: versions.yml\n");
         it.write("roles/karmada_upgrade/tasks/check_rollback.yml", "- include_tasks: check.yml\n");
         for nothing in [
             "karmada_settings/tasks/authorities",

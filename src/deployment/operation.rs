@@ -264,7 +264,7 @@ mod tests {
             ("component", text("roles/karmada_upgrade/defaults/main.yml")),
             (
                 "karmada_bundle",
-                text("roles/karmada_settings/tasks/look.yml") + &text("roles/karmada_settings/defaults/main.yml"),
+                text("roles/karmada_settings/tasks/query.yml") + &text("roles/karmada_settings/defaults/main.yml"),
             ),
             ("host", text("playbooks/remove-host.yml")),
         ];
