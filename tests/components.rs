@@ -43,7 +43,11 @@ fn is_per_member(entry: &Value) -> bool {
 const NAMED: &[(&str, &str, &str)] = &[
     ("roles/member/vars/main.yml", "karmada_apiserver", "members join through API servers"),
     ("roles/member/vars/main.yml", "karmada-controller-manager", "the role that its account has in a member"),
-    ("roles/karmada_settings/vars/main.yml", "karmada_apiserver", "other components run on the hosts of the API servers"),
+    (
+        "roles/karmada_settings/vars/main.yml",
+        "karmada_apiserver",
+        "other components run on the hosts of the API servers",
+    ),
     ("roles/karmada_bootstrap/vars/main.yml", "webhook", "the webhook converts bindings"),
     ("roles/karmada_bootstrap/templates/webhooks.yaml.j2", "karmada-webhook", "the webhook checks objects"),
     ("roles/karmada_bootstrap/templates/webhooks.yaml.j2", "webhook", "the webhook checks objects"),

@@ -492,6 +492,68 @@ fn no_task_depends_on_the_wording_of_a_message() {
     }
 }
 
+/// The outputs of commands on which tasks may decide, because they are data and not messages: each with the reason.
+const OUTPUTS_THAT_ARE_DATA: [(&str, &str); 12] = [
+    ("etcd_activity", "`systemctl is-active` prints one of the states that systemd documents"),
+    ("etcd_runs", "`etcd --version` prints the version, which the role installs"),
+    ("etcd_up_to_date", "`sha256sum --check` prints `FILE: OK` for each file, in the locale C"),
+    ("etcd_user_entry", "`getent passwd` prints the comment that windlass gave the user"),
+    ("karmada_active", "`systemctl is-active` prints one of the states that systemd documents"),
+    ("karmada_api_activity", "`systemctl is-active` prints one of the states that systemd documents"),
+    ("karmada_stored", "our script prints a line of fields for each control plane"),
+    ("karmada_user_entry", "`getent passwd` prints the comment that windlass gave the user"),
+    ("load_balancer_found_before", "our script prints a number"),
+    ("preflight_clock", "our script prints a number"),
+    ("preflight_listening", "our script prints the ports in hexadecimal, and how the list ended"),
+    ("preflight_services_running", "`systemctl list-units` prints the name of a unit in the first column"),
+];
+
+/// The outputs on which a line decides by their text, by the names of the variables that hold them. The last line `end`, by which our
+/// own scripts report that their output is complete, is no message.
+fn outputs_decided_on(line: &str) -> Vec<String> {
+    let pattern = |text: &str| regex::Regex::new(text).expect("it is a pattern");
+    let line = pattern(r"\bfor [\w, ]+ in ").replace_all(line, "");
+    let line = line.replace("default('')", "default").replace("!= 'end'", "");
+    let decisions = [
+        r"\bin (\w+)\.stdout(?:_lines)?\b",
+        r"\b(\w+)\.stdout(?:_lines)?\b[^'{}]*(?:is (?:not )?(?:search|match)|[!=]= ')",
+        r"\b(\w+)\.stdout(?:_lines)?\b[^{}]*(?:select|reject)\('(?:search|match)'",
+    ];
+    let found = |decision: &str| -> Vec<String> {
+        pattern(decision).captures_iter(&line).map(|found| found[1].to_owned()).collect()
+    };
+    decisions.into_iter().flat_map(found).collect()
+}
+
+/// A script of ours may print other words tomorrow. Tasks decide by exit codes, numbers and lists.
+#[test]
+fn no_task_depends_on_the_words_that_a_script_prints() {
+    let decides = |line: &str| !outputs_decided_on(line).is_empty();
+    assert!(decides("changed_when: \"'was out' in load_balancer_taken_back.stdout\""));
+    assert!(decides("when: x.stdout is search('denied')"));
+    assert!(decides("when: x.stdout | default('') == 'nothing to do'"));
+    assert!(decides("that: \"'a b' not in x.stdout_lines\""));
+    assert!(decides("{{ x.stdout_lines | select('match', 'gone') | list }}"));
+    assert!(!decides("when: x.stdout_lines | length > 0"));
+    assert!(!decides("{% for line in x.stdout_lines[:-1] %}"));
+    assert!(!decides("failed_when: x.stdout_lines | last | default('') != 'end'"));
+    assert!(!decides("changed_when: x.stdout | default('') == item"));
+    let mut files = Vec::new();
+    for directory in ["roles", "playbooks"] {
+        files_below(&root().join(directory), &mut files);
+    }
+    let mut used = BTreeSet::new();
+    for path in files.iter().filter(|path| path.extension().is_some_and(|end| end == "yml")) {
+        for output in fs::read_to_string(path).expect("it can be read").lines().flat_map(outputs_decided_on) {
+            let is_data = OUTPUTS_THAT_ARE_DATA.iter().any(|(name, _)| *name == output);
+            assert!(is_data, "{}: a task decides by the words in {output}", path.display());
+            used.insert(output);
+        }
+    }
+    let unused: Vec<_> = OUTPUTS_THAT_ARE_DATA.iter().filter(|(name, _)| !used.contains(*name)).collect();
+    assert!(unused.is_empty(), "no task decides by these outputs any more: {unused:?}");
+}
+
 /// The options of all roles, of whatever entry point.
 fn options_of_roles() -> BTreeSet<String> {
     let specs = below("roles").into_iter().map(|role| yaml(&role.join("meta/argument_specs.yml")));
