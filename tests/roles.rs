@@ -554,6 +554,58 @@ fn no_task_depends_on_the_words_that_a_script_prints() {
     assert!(unused.is_empty(), "no task decides by these outputs any more: {unused:?}");
 }
 
+/// The verbs with which names of plays and tasks begin. Add one if none of these says what a new task does.
+#[rustfmt::skip]
+const VERBS: [&str; 56] = [
+    "Add", "Apply", "Check", "Choose", "Clear", "Compare", "Compute", "Configure", "Connect", "Copy", "Count",
+    "Create", "Decide", "Deploy", "Drain", "Find", "Forbid", "Generate", "Grant", "Install", "Join", "List", "Load",
+    "Log", "Mark", "Measure", "Move", "Observe", "Parse", "Publish", "Query", "Read", "Record", "Recover",
+    "Register", "Reload", "Remove", "Renew", "Report", "Request", "Restart", "Roll", "Run", "Save", "Set", "Show",
+    "Start", "Stop", "Store", "Submit", "Take", "Turn", "Update", "Upgrade", "Wait", "Write",
+];
+
+/// Whether a name is an instruction: one of these verbs, and an object.
+fn is_instruction(name: &str) -> bool {
+    let mut words = name.split_whitespace();
+    words.next().is_some_and(|verb| VERBS.contains(&verb)) && words.next().is_some()
+}
+
+/// The names of plays and tasks, and of the tasks in them.
+fn names_of_tasks(value: &Value, found: &mut Vec<String>) {
+    for task in value.as_sequence().into_iter().flatten() {
+        found.extend(task.get("name").and_then(Value::as_str).map(str::to_owned));
+        for inner in ["tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always"] {
+            names_of_tasks(task.get(inner).unwrap_or(&Value::Null), found);
+        }
+    }
+}
+
+/// A person who watches a run reads only these names.
+#[test]
+fn every_name_of_a_play_or_task_is_an_instruction() {
+    let sample = "- hosts: all\n  tasks:\n    - name: Check the host\n      block:\n        - name: Let workloads be moved again\n";
+    let mut names = Vec::new();
+    names_of_tasks(&serde_yaml::from_str(sample).expect("it is YAML"), &mut names);
+    assert_eq!(names, ["Check the host", "Let workloads be moved again"]);
+    assert!(is_instruction("Check the host"));
+    for riddle in ["Let workloads be moved again", "The member is ready", "Checks the host", "reload systemd", "Wait"] {
+        assert!(!is_instruction(riddle), "{riddle}");
+    }
+    let mut files: Vec<PathBuf> = below("playbooks");
+    for role in below("roles") {
+        ["tasks", "handlers"].iter().for_each(|part| files_below(&role.join(part), &mut files));
+    }
+    let mut seen = 0;
+    for path in files.iter().filter(|path| path.extension().is_some_and(|end| end == "yml")) {
+        let mut names = Vec::new();
+        names_of_tasks(&yaml(path), &mut names);
+        let riddles: Vec<&String> = names.iter().filter(|name| !is_instruction(name)).collect();
+        assert!(riddles.is_empty(), "{}: begin these names with a verb of VERBS: {riddles:#?}", path.display());
+        seen += names.len();
+    }
+    assert!(seen > 500, "only {seen} names were read");
+}
+
 /// The options of all roles, of whatever entry point.
 fn options_of_roles() -> BTreeSet<String> {
     let specs = below("roles").into_iter().map(|role| yaml(&role.join("meta/argument_specs.yml")));
