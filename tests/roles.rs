@@ -620,6 +620,34 @@ fn options_of_roles() -> BTreeSet<String> {
     specs.flat_map(options).collect()
 }
 
+/// windlass fills the variables and groups of the roles from its own table of components.
+#[test]
+fn playbooks_with_a_component_table_of_another_layout_are_refused() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let table = scratch.path().join("roles/karmada_component_table/vars/main.yml");
+    fs::create_dir_all(table.parent().expect("a directory")).expect("it can be created");
+    fs::create_dir(scratch.path().join("playbooks")).expect("it can be created");
+    let plan = |text: &str| {
+        fs::write(&table, text).expect("it is written");
+        let mut windlass = Command::cargo_bin("windlass").expect("it is built");
+        windlass.current_dir(scratch.path()).args(["plan", "--playbooks"]).arg(scratch.path().join("playbooks"));
+        let output = windlass.arg("-f").arg(root().join("tests/resources/good/small.yaml")).output().expect("it runs");
+        assert!(!output.status.success(), "a plan without playbooks cannot succeed");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (text, found) in [("karmada_component_table_layout: 999\n", "layout 999"), ("a: 1\n", "no layout number")] {
+        let said = plan(text);
+        let path = table.display();
+        let why = format!(
+            "error: cannot use these playbooks: the component table {path} has {found}; this windlass reads layout "
+        );
+        assert!(said.contains(&why) && said.contains("hint: use the playbooks that belong to this version"), "{said}");
+    }
+    let own = root().join("roles/karmada_component_table/vars/main.yml");
+    let said = plan(&fs::read_to_string(own).expect("it can be read"));
+    assert!(!said.contains("layout"), "{said}");
+}
+
 /// Whether playbooks have a name as a word.
 fn playbooks_name(name: &str) -> bool {
     let other = |c: char| !c.is_ascii_alphanumeric() && c != '_';

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::backups::BackupError;
 use super::lock;
 use crate::launch;
+use crate::resource::TableLayoutError;
 use crate::template;
 use crate::value::origin::Diagnostic;
 
@@ -32,6 +33,8 @@ pub enum Error {
          of the resource names"
     )]
     OwnLogin { option: &'static str },
+    #[error(transparent)]
+    TableLayout(#[from] TableLayoutError),
     #[error(transparent)]
     Backup(#[from] BackupError),
     #[error(transparent)]

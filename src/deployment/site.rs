@@ -11,6 +11,7 @@ use crate::engine::{Defaults, Job, Tags};
 use crate::inventory::{Inventory, InventoryOptions};
 use crate::launch::{Launch, RunOptions, options};
 use crate::remote::DeploymentLease;
+use crate::resource::check_table_layout;
 use crate::settings::Settings;
 use crate::value::vault::Keyring;
 use crate::value::yaml::Duplicates;
@@ -65,12 +66,16 @@ impl Site {
     /// What is asked for once, however many requests follow. Its passwords are hidden in all outputs.
     ///
     /// # Errors
-    /// No inventory is named.
+    /// No inventory is named, or the playbooks belong to another version of this program.
     pub fn checked(self) -> Result<Site, Error> {
         for password in self.defaults.password.iter().chain(&self.defaults.become_password) {
             self.keyring.hidden.add_secret(Secret::reveal(password));
         }
-        if self.sources.is_empty() { Err(Error::NoSource) } else { Ok(self) }
+        if self.sources.is_empty() {
+            return Err(Error::NoSource);
+        }
+        check_table_layout(&self.roles())?;
+        Ok(self)
     }
 
     /// Reads the inventory.
@@ -90,6 +95,11 @@ impl Site {
     /// A playbook of the deployment.
     pub fn playbook_path(&self, name: &str) -> PathBuf {
         self.playbooks.join(name)
+    }
+
+    /// The directory of the deployment's roles, beside its playbooks.
+    fn roles(&self) -> PathBuf {
+        self.playbooks.with_file_name("roles")
     }
 
     /// The inventories as they can be named from anywhere.
@@ -129,7 +139,7 @@ impl Phase<'_> {
         let mut launch = Launch::over(&site.settings, self.inventory.clone(), None, keyring, extra_vars);
         launch.loader.hooks = options::hooks(&site.settings);
         // For hooks, which are elsewhere.
-        let roles = site.playbooks.with_file_name("roles");
+        let roles = site.roles();
         launch.loader.last_roles = Some(Arc::new(move |name| Some(roles.join(name)).filter(|role| role.is_dir())));
         launch
     }

@@ -40,7 +40,7 @@ pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint,
 pub use reference::{FileReference, Reference, SecretKey};
 pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
-pub use table::{ComponentEntry, RunsOn, TABLE};
+pub use table::{ComponentEntry, RunsOn, TABLE, TableLayoutError, check_table_layout};
 pub use trust::{ForeignResourceLimits, Trust};
 
 /// The group of all kinds.
