@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use windlass::engine::BuildContext;
 use windlass::playbook::load::Loader;
-use windlass::report::complaint::render_diagnostic;
+use windlass::report::diagnostic::render_diagnostic;
 use windlass::template::Templar;
 use windlass::value::ProcessEnvironment;
 

@@ -97,7 +97,7 @@ fn messages(schema: &Json, found: &mut Vec<String>) {
 fn an_ordinary_secret_of_a_bad_document_is_not_shown() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/resources/bad/field-is-no-secret.yaml");
     let complaints = resource::load_resources(&path, &ForeignResourceLimits::default()).unwrap_err();
-    let shown = windlass::report::complaint::render_diagnostic(&complaints[0]);
+    let shown = windlass::report::diagnostic::render_diagnostic(&complaints[0]);
     assert!(!shown.contains("hunter2") && shown.contains("must be a reference to a secret"), "{shown}");
 }
 

@@ -257,7 +257,7 @@ fn warn(message: &str) {
 /// The same, with the place that it is about.
 fn warn_of(complaint: &Diagnostic) {
     match wording() {
-        MessageStyle::Own => print_error(&report::complaint::render_as("warning", complaint)),
+        MessageStyle::Own => print_error(&report::diagnostic::render_as("warning", complaint)),
         MessageStyle::Ansible => print_error(&format!("[WARNING]: {}", report::ansible::complaint(complaint))),
     }
 }
@@ -286,7 +286,7 @@ fn say(failure: &CliError) -> ExitCode {
         CliError::Written(complaints) => {
             match wording() {
                 MessageStyle::Own => {
-                    let words: Vec<String> = complaints.iter().map(report::complaint::render_diagnostic).collect();
+                    let words: Vec<String> = complaints.iter().map(report::diagnostic::render_diagnostic).collect();
                     print_error(&words.join("\n\n"));
                 }
                 MessageStyle::Ansible => complaints

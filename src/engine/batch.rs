@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::host::HostState;
-use super::{Job, Run, scope};
+use super::{Job, Run, precedence};
 use crate::inventory::VarsFiles;
 use crate::playbook::{Handler, Play};
 use crate::value::mutex::RwLock;
@@ -26,7 +26,7 @@ pub(crate) struct Batch {
     /// The play's handlers, those of roles first; an `include_role` adds to them.
     pub handlers: RwLock<Vec<Arc<Handler>>>,
     /// Variables of the run and the play that are the same for every host.
-    pub shared: scope::BatchVars,
+    pub shared: precedence::BatchVars,
     /// Hosts that failed or were lost, and which of both, in this batch or before; `ansible_play_hosts` leaves them out.
     pub gone: RwLock<HashMap<Arc<str>, HostState>>,
     /// `meta: clear_host_errors`: the play's hosts take part in the plays after it, whatever became of them before.
@@ -46,7 +46,7 @@ impl Batch {
 pub(super) fn play_name(job: &Job, play: &Play, pattern: &str) -> String {
     match &play.name {
         Some(name) => {
-            let scope = scope::before_any_host(job, play);
+            let scope = precedence::before_any_host(job, play);
             job.templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string())
         }
         None => pattern.to_string(),

@@ -23,7 +23,7 @@ mod notify;
 mod options;
 mod play;
 mod pool;
-mod scope;
+mod precedence;
 mod special_variables;
 mod start_at;
 mod stats;
@@ -176,7 +176,7 @@ impl Run {
     fn change_inventory(&self, change: impl FnOnce(&mut Inventory)) {
         let mut inventory = self.inventory.write();
         change(&mut inventory);
-        *self.groups.write() = scope::groups_layer(&inventory);
+        *self.groups.write() = precedence::groups_layer(&inventory);
     }
 
     fn stopping(&self) -> bool {
@@ -201,7 +201,7 @@ pub async fn run_over(
     stopping: Arc<AtomicBool>,
 ) -> Result<Recap, Error> {
     let begun = Instant::now();
-    let groups = RwLock::new(scope::groups_layer(&job.inventory));
+    let groups = RwLock::new(precedence::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
     let cache = job.options.fact_cache.clone().filter(|_| job.inventory.confined.is_none());
     let cache = cache.map(|place| fact_cache::Cache::open_cache(place, events.clone()));
@@ -244,14 +244,14 @@ pub async fn run_over(
 
 /// How a host is reached outside of any play, and as whom: by its variables, and by what the job says of all.
 pub fn reach(job: &Job, host: &str) -> Result<(Target, Option<Become>), crate::template::Error> {
-    let scope = scope::outside_of_plays(job, host);
+    let scope = precedence::outside_of_plays(job, host);
     let keywords = Keywords::default();
     Ok((target::target(job, host, &keywords, &scope)?, target::become_user(job, &keywords, &scope)?))
 }
 
 /// A variable of a host outside of any play, rendered. None: it has no such variable.
 pub fn variable(job: &Job, host: &str, name: &str) -> Result<Option<Value>, crate::template::Error> {
-    let scope = scope::outside_of_plays(job, host);
+    let scope = precedence::outside_of_plays(job, host);
     scope.get(name).map(|raw| job.templar.render(raw, &scope)).transpose()
 }
 
@@ -260,7 +260,7 @@ pub fn variable(job: &Job, host: &str, name: &str) -> Result<Option<Value>, crat
 /// # Errors
 /// A variable of the host is not what the template expects, or cannot be rendered.
 pub fn rendered(job: &Job, host: &str, template: &str) -> Result<Value, crate::template::Error> {
-    let scope = scope::outside_of_plays(job, host);
+    let scope = precedence::outside_of_plays(job, host);
     job.templar.render(&Template::template_value(template, None), &scope)
 }
 

@@ -12,7 +12,9 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::host::{HostRun, HostState};
-use super::{Error, Event, Gathering, HostFailures, Job, Run, batch, block, handlers, hooks, keyword, scope, task};
+use super::{
+    Error, Event, Gathering, HostFailures, Job, Run, batch, block, handlers, hooks, keyword, precedence, task,
+};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, SourceValue, Strategy};
@@ -103,7 +105,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         return Ok(true);
     }
     let play_hosts = Arc::new(hosts);
-    let scope = scope::before_any_host(&run.job, play);
+    let scope = precedence::before_any_host(&run.job, play);
     let templar = &run.job.templar;
     let gather_facts = keyword::keyword_flag(templar, ("gather_facts", play.gather_facts.as_ref()), &scope)?
         .unwrap_or(run.job.options.gathering != Gathering::Explicit);
@@ -122,7 +124,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         if !std::mem::take(&mut first) {
             run.tell(Event::NextBatch);
         }
-        let shared = scope::BatchVars::new(run, play, &play_hosts, &members);
+        let shared = precedence::BatchVars::new(run, play, &play_hosts, &members);
         let handlers = play.all_roles.iter().flat_map(|role| &role.handlers).chain(&play.handlers);
         let batch = Arc::new(Batch {
             run: run.clone(),
@@ -167,7 +169,7 @@ pub(super) struct Selected {
 
 /// A play's hosts within the limit, in the play's order.
 pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<Selected, Error> {
-    let scope = scope::before_any_host(job, play);
+    let scope = precedence::before_any_host(job, play);
     let written = job.templar.render(&play.hosts.value, &scope)?;
     let patterns = match written.try_iter() {
         Ok(items) if written.kind() == minijinja::value::ValueKind::Seq => items.map(|item| item.to_string()).collect(),
@@ -200,7 +202,7 @@ pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<Se
 
 /// `serial`: sizes or percentages, the last one repeated until no host is left.
 fn batches(run: &Run, play: &Play, hosts: &[Arc<str>]) -> Result<Vec<Vec<Arc<str>>>, Error> {
-    let scope = scope::before_any_host(&run.job, play);
+    let scope = precedence::before_any_host(&run.job, play);
     let mut sizes = Vec::new();
     for written in &play.serial {
         let value = run.job.templar.render(&written.value, &scope)?;
@@ -248,7 +250,7 @@ async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
         batch.run.board.publish(name, &mut host.vars);
         host
     });
-    let hosts = hooks::before_play(batch, scope::read_vars_files(batch, hosts.collect())).await;
+    let hosts = hooks::before_play(batch, precedence::read_vars_files(batch, hosts.collect())).await;
     let after = match batch.play.strategy {
         Strategy::Linear => group(batch.clone(), hosts).await,
         strategy @ (Strategy::Free | Strategy::HostPinned) => {

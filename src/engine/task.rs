@@ -13,7 +13,7 @@ use super::host::{DelegatedFacts, HostRun, HostState, extend};
 use super::item::{Delegate, Item};
 use super::keyword::{self, Refused, SharedTaskKeywords};
 use super::loops::{TaskOutcome, all_items, one_effect};
-use super::{meta, notify, scope, step};
+use super::{meta, notify, precedence, step};
 use crate::modules::{self, Effect};
 use crate::playbook::Task;
 use crate::value::{Value, Vars, mapping};
@@ -341,7 +341,7 @@ async fn apply(
             for complaint in added.into_iter().filter_map(Result::err) {
                 batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
             }
-            host.magic = Arc::new(scope::host_magic(inventory, &host.name));
+            host.magic = Arc::new(precedence::host_magic(inventory, &host.name));
         }),
         Effect::Stats { vars, per_host, aggregate } => {
             let of = per_host.then_some(&host.name);

@@ -1,4 +1,4 @@
-//! The arguments of a module, checked against its documentation: names, types, choices, required ones.
+//! The arguments of a module, checked against its documentation: variable_names, types, choices, required ones.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::action::TaskAction;
 use super::free_form::{self, UnbalancedQuote};
 use super::loader::LoadState;
 use super::read::{bool_of, is_float, is_int, is_null, is_template, pairs};
-use super::{Action, Keywords, SourceValue, include, names};
+use super::{Action, Keywords, SourceValue, include, variable_names};
 use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
 use crate::value::nearest::nearest;
 use crate::value::origin::Diagnostic;
@@ -145,7 +145,7 @@ impl LoadState<'_> {
             return self.collect(checked).is_some();
         }
         if argument.name == ANY_NAME {
-            let wrong = names::wrong(name, origin).filter(|_| !doc.is_own());
+            let wrong = variable_names::wrong(name, origin).filter(|_| !doc.is_own());
             let right = wrong.is_none();
             wrong.into_iter().for_each(|complaint| self.complain(complaint));
             all.insert(name.into(), written);

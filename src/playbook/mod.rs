@@ -17,7 +17,6 @@ mod keywords_of_tasks;
 mod library;
 pub mod load;
 mod loader;
-mod names;
 mod paths;
 mod play;
 mod play_keywords;
@@ -25,6 +24,7 @@ mod read;
 mod role;
 mod role_files;
 mod task;
+mod variable_names;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use super::keywords::{self, KeywordScope};
 use super::keywords_of_plays::{PROMPT, SCHEMES};
 use super::loader::LoadState;
 use super::read::{bool_of, is_null, is_template, pairs};
-use super::{Encrypt, Order, Prompt, SourceValue, Strategy, names};
+use super::{Encrypt, Order, Prompt, SourceValue, Strategy, variable_names};
 use crate::value::nearest::nearest;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
@@ -108,7 +108,7 @@ impl LoadState<'_> {
         self.written_list(node)
     }
 
-    /// `vars_files`: names, and lists of names of which the first that is there counts.
+    /// `vars_files`: variable_names, and lists of names of which the first that is there counts.
     pub(super) fn vars_files(&mut self, node: Option<&Node>) -> Vec<SourceValue> {
         let Some(node) = node else { return Vec::new() };
         let items = match &node.kind {
@@ -121,7 +121,7 @@ impl LoadState<'_> {
                 _ => std::slice::from_ref(item),
             };
             for name in names.iter().filter(|name| name.as_str().is_none() && !is_null(name)) {
-                let message = format!("\"vars_files\" must be a list of file names, this is {}", name.what());
+                let message = format!("\"vars_files\" must be a list of file variable_names, this is {}", name.what());
                 self.complain(Diagnostic::new(message, Some(&name.origin)));
             }
             self.complain_of_missing_file(item);
@@ -157,7 +157,7 @@ impl LoadState<'_> {
             self.complain(Diagnostic::new(message, Some(&map.origin)));
             return None;
         };
-        if let Some(complaint) = map.get("name").and_then(|node| names::wrong(name, &node.origin)) {
+        if let Some(complaint) = map.get("name").and_then(|node| variable_names::wrong(name, &node.origin)) {
             self.complain(complaint);
         }
         for (key, _) in pairs(map) {

@@ -2,7 +2,7 @@
 
 use super::keywords::{Keyword, KeywordType};
 use super::loader::LoadState;
-use super::{SourceValue, names};
+use super::{SourceValue, variable_names};
 use crate::value::nearest::nearest;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
@@ -102,7 +102,7 @@ fn not_a_list(keyword: &Keyword, node: &Node) -> Option<Diagnostic> {
     let hint = match &node.kind {
         NodeKind::Seq(_) => return None,
         NodeKind::Map(_) => "write \"{{ ... | dict2items }}\"",
-        NodeKind::Str(text) if names::is_valid(text) => {
+        NodeKind::Str(text) if variable_names::is_valid(text) => {
             let hint = format!("write \"{{{{ {text} }}}}\" if this is a variable");
             let message = format!("{:?} must be a list, this is {}", keyword.name, node.what());
             return Some(Diagnostic::new(message, Some(&node.origin)).hint(hint));
@@ -206,7 +206,7 @@ impl LoadState<'_> {
     /// As [`LoadState::vars`], of a file: a name that is none is odd, but can be reached as `vars['a-b']`.
     pub(super) fn file_vars(&mut self, node: &Node) -> Vars {
         for (key, _) in pairs(node) {
-            if let Some(warning) = key.as_str().and_then(|name| names::wrong(name, &key.origin)) {
+            if let Some(warning) = key.as_str().and_then(|name| variable_names::wrong(name, &key.origin)) {
                 self.warn(warning);
             }
         }
@@ -225,7 +225,7 @@ impl LoadState<'_> {
 
     /// Complains of a key that cannot be the name of a variable.
     pub(super) fn variable_name(&mut self, key: &Node) {
-        if let Some(complaint) = key.as_str().and_then(|name| names::wrong(name, &key.origin)) {
+        if let Some(complaint) = key.as_str().and_then(|name| variable_names::wrong(name, &key.origin)) {
             self.complain(complaint);
         }
     }

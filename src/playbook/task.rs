@@ -10,7 +10,7 @@ use super::keywords::{self, KeywordScope};
 use super::keywords_of_tasks::LOOP_CONTROL;
 use super::loader::LoadState;
 use super::read::{is_null, pairs};
-use super::{Action, Keywords, Loop, LoopControl, SourceValue, Step, Task, names};
+use super::{Action, Keywords, Loop, LoopControl, SourceValue, Step, Task, variable_names};
 use crate::value::doc::listed;
 use crate::value::nearest::nearest;
 use crate::value::origin::Diagnostic;
@@ -148,7 +148,7 @@ impl LoadState<'_> {
             self.complain(Diagnostic::new(message, Some(&node.origin)));
             return None;
         };
-        if let Some(complaint) = names::wrong(name, &node.origin) {
+        if let Some(complaint) = variable_names::wrong(name, &node.origin) {
             self.complain(complaint);
             return None;
         }

@@ -5,7 +5,7 @@
 
 mod ad_hoc;
 pub mod ansible;
-pub mod complaint;
+pub mod diagnostic;
 pub mod diff;
 #[cfg(test)]
 mod example_run;

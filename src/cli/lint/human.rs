@@ -1,7 +1,7 @@
 //! Findings as people read them: each with its line and a caret, then how many there are.
 
 use crate::lint::{Finding, Level};
-use crate::report::complaint::render_as;
+use crate::report::diagnostic::render_as;
 
 pub(super) fn findings_text(findings: &[Finding]) -> String {
     let one = |finding: &Finding| {

@@ -14,7 +14,7 @@ use russh::keys::{Certificate, HashAlg, PrivateKey, PrivateKeyWithHashAlg, Publi
 use russh::{AgentAuthError, MethodKind, MethodSet, Signer};
 use tokio::sync::watch;
 
-use super::identity::{self, Agent, Candidate};
+use super::login_keys::{self, Agent, Candidate};
 use super::verify::{Client, in_words};
 use crate::connection::Error;
 use crate::connection::config::{Method, SshSettings, bracketed};
@@ -150,7 +150,7 @@ impl Login<'_> {
     async fn keys(&mut self) -> Result<Attempt, LoginFailure> {
         if self.keys.is_none() {
             let binding = self.session.agent_session_binding().cloned();
-            let found = identity::candidates(self.settings, self.socket, binding.as_ref()).await;
+            let found = login_keys::candidates(self.settings, self.socket, binding.as_ref()).await;
             self.keys = Some(found.list.into());
             self.agent = found.agent;
             self.notes.extend(found.notes);
@@ -161,11 +161,11 @@ impl Login<'_> {
             let attempt = match candidate {
                 Candidate::Agent { key, certificate, .. } => self.agent_key(key, certificate).await,
                 Candidate::File { path, certificate } => {
-                    self.own_key(move |passphrase| identity::private_key(&path, passphrase), certificate).await
+                    self.own_key(move |passphrase| login_keys::private_key(&path, passphrase), certificate).await
                 }
                 Candidate::Text(text) => {
                     let read = move |passphrase: Option<&Secret>| {
-                        identity::private_key_of(text.reveal(), "in ansible_private_key", passphrase)
+                        login_keys::private_key_of(text.reveal(), "in ansible_private_key", passphrase)
                     };
                     self.own_key(read, None).await
                 }
@@ -198,7 +198,7 @@ impl Login<'_> {
     async fn agent_key(&mut self, key: PublicKey, certificate: Option<Certificate>) -> Result<Attempt, Skip> {
         let hash = self.rsa_hash(key.algorithm().is_rsa()).await?;
         let Some(agent) = &mut self.agent else { return Ok(Attempt::No) };
-        let (user, shown) = (&self.settings.user, identity::name_of(&key));
+        let (user, shown) = (&self.settings.user, login_keys::name_of(&key));
         let result = match certificate {
             Some(certificate) => self.session.authenticate_certificate_with(user, certificate, hash, agent).await,
             None => self.session.authenticate_publickey_with(user, key, hash, agent).await,

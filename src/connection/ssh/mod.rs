@@ -3,7 +3,7 @@
 mod authenticate;
 mod channel;
 mod connect;
-mod identity;
+mod login_keys;
 mod proxy;
 mod spool;
 mod stall;

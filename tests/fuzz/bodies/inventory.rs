@@ -45,7 +45,7 @@ fn load(source: &str, pattern: &str) {
         }
         Err(complaints) => {
             for complaint in complaints {
-                assert!(!windlass::report::complaint::render_diagnostic(&complaint).is_empty());
+                assert!(!windlass::report::diagnostic::render_diagnostic(&complaint).is_empty());
             }
         }
     }

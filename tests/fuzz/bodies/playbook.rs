@@ -24,7 +24,7 @@ pub(super) fn run(input: &[u8]) {
     told(loader.steps_file(&path, None, false));
     told(loader.variables_file(&path));
     for warning in loader.take_warnings() {
-        assert!(!windlass::report::complaint::render_diagnostic(&warning).is_empty());
+        assert!(!windlass::report::diagnostic::render_diagnostic(&warning).is_empty());
     }
     if let Ok(Some(node)) = yaml::load_yaml(&path, &keyring, &loader.duplicates)
         && let Ok(value) = node.to_value(&keyring)
@@ -36,6 +36,6 @@ pub(super) fn run(input: &[u8]) {
 /// Says what was loaded, or what is wrong with it, in the words that a person reads.
 fn told<T>(loaded: Loaded<T>) {
     for complaint in loaded.err().into_iter().flatten() {
-        assert!(!windlass::report::complaint::render_diagnostic(&complaint).is_empty());
+        assert!(!windlass::report::diagnostic::render_diagnostic(&complaint).is_empty());
     }
 }
