@@ -33,8 +33,15 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 fn sources() -> Vec<(PathBuf, String)> {
+    let found = sources_below("src");
+    assert!(found.len() > 50, "the walk found only {} files", found.len());
+    found
+}
+
+/// The Rust files below a folder of the repository.
+fn sources_below(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
@@ -46,7 +53,6 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    assert!(found.len() > 50, "the walk found only {} files", found.len());
     found
 }
 
@@ -164,12 +170,25 @@ fn only_a_face_starts_a_runtime() {
 /// `cannot_run` fails where every test has to run; a test that only prints would pass.
 #[test]
 fn a_test_skips_itself_in_one_way_only() {
-    let wrong: Vec<_> = sources()
+    let wrong: Vec<_> = ["src", "tests"]
         .into_iter()
-        .filter(|(path, text)| !path.ends_with("support/testing.rs") && text.contains("println!(\"skipped"))
+        .flat_map(sources_below)
+        // `support/testing.rs` has the one way.
+        .filter(|(path, text)| !path.ends_with("support/testing.rs") && skips_itself(text))
         .map(|(path, _)| path)
         .collect();
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// Whether a test prints that it is skipped, instead of failing where every test has to run.
+fn skips_itself(text: &str) -> bool {
+    ["print", "println", "eprint", "eprintln"].iter().any(|name| text.contains(&format!("{name}!(\"skipp")))
+}
+
+#[test]
+fn a_test_that_skips_itself_is_found() {
+    assert!(skips_itself(&format!("eprintln!({}skipped: no docker\");", '"')));
+    assert!(!skips_itself("cannot_run(\"docker\")"));
 }
 
 #[test]

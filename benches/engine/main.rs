@@ -1,7 +1,7 @@
 //! Benchmarks of the engine itself, without a network. `run` beside this file starts them; README.md tells what each
 //! row is. Every row has a process of its own, so that its peak of memory is its own.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is what a benchmark is for")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing figures is what a benchmark is for")]
 
 mod fake_host;
 mod hosts;
