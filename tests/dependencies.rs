@@ -80,6 +80,8 @@ struct Dependency {
     name: String,
     req: String,
     path: Option<String>,
+    #[serde(default)]
+    features: Vec<String>,
 }
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -183,7 +185,7 @@ fn complaints(rules: &Rules, packages: &[Package]) -> Vec<String> {
             wrong.push(format!("{name} is banned"));
         }
         let of_ours = package.source.is_none() && rules.bans.wildcards == Level::Deny;
-        for Dependency { name: of, req, path } in package.dependencies.iter().filter(|_| of_ours) {
+        for Dependency { name: of, req, path, .. } in package.dependencies.iter().filter(|_| of_ours) {
             if req == "*" && path.is_none() {
                 wrong.push(format!("{name} takes any version of {of}"));
             }
@@ -220,7 +222,7 @@ fn what_deny_toml_does_not_allow_is_found() {
         source: source.map(str::to_owned),
         dependencies: Vec::new(),
     };
-    let any = Dependency { name: "any".to_owned(), req: "*".to_owned(), path: None };
+    let any = Dependency { name: "any".to_owned(), req: "*".to_owned(), path: None, features: Vec::new() };
     let ours = Package { dependencies: vec![any], ..package("ours", "1.0.0", Some("MIT"), None) };
     let packages = [
         ours,
@@ -248,4 +250,37 @@ fn what_deny_toml_does_not_allow_is_found() {
         "deny.toml allows the licence Zlib, which no package has",
     ];
     assert_eq!(complaints(&rules, &packages), wrong);
+}
+
+/// The feature of the template engine whose interface may change with any version.
+const UNSTABLE: &str = "unstable_machinery";
+
+/// The dependencies on the template engine and its companion that are not pinned to exactly one version although ours uses what may
+/// change with any.
+fn unpinned(ours: &Package) -> Vec<String> {
+    let engine: Vec<_> = ours.dependencies.iter().filter(|of| of.name.starts_with("minijinja")).collect();
+    if !engine.iter().any(|of| of.features.iter().any(|feature| feature == UNSTABLE)) {
+        return Vec::new();
+    }
+    let loose = engine.into_iter().filter(|of| !of.req.starts_with('='));
+    loose.map(|of| format!("{} {} is not pinned, as {UNSTABLE} needs", of.name, of.req)).collect()
+}
+
+#[test]
+fn minijinja_is_pinned_as_long_as_its_unstable_machinery_is_used() {
+    let packages = packages(&rules().graph.targets);
+    let ours = packages.iter().find(|package| package.name == "windlass").unwrap();
+    assert!(ours.dependencies.iter().any(|of| of.name == "minijinja"));
+    assert_eq!(unpinned(ours), [String::new(); 0]);
+
+    let of = |name: &str, req: &str, features: &[&str]| Dependency {
+        name: name.to_owned(),
+        req: req.to_owned(),
+        path: None,
+        features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+    };
+    let with = |dependencies| Package { dependencies, ..ours.clone() };
+    let loose = with(vec![of("minijinja", "^3.0.5", &["json", UNSTABLE]), of("minijinja-contrib", "=3.0.5", &[])]);
+    assert_eq!(unpinned(&loose), ["minijinja ^3.0.5 is not pinned, as unstable_machinery needs"]);
+    assert!(unpinned(&with(vec![of("minijinja", "^3.0.5", &["json"])])).is_empty(), "without it, any version will do");
 }
