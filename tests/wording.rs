@@ -1,8 +1,12 @@
-//! Phrases of a private dialect that must not come back. The glossary in CONTRIBUTING.md names the words to use instead.
+//! Phrases of a private dialect that must not come back: the glossary in CONTRIBUTING.md names the words to use instead. And every
+//! command of windlass that a text names exists.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use regex::Regex;
 
 /// In lower case. What follows a colon is for whoever finds one in his text.
 const PHRASES: [(&str, &str); 19] = [
@@ -126,8 +130,8 @@ fn found(text: &str) -> Vec<(usize, &'static str, &'static str)> {
     found
 }
 
-#[test]
-fn texts_for_people_use_the_words_of_the_field() {
+/// Calls `each` with every file that people read, and what they read of it.
+fn each_text(mut each: impl FnMut(&Path, &str)) {
     let mut paths = Vec::new();
     for name in ["src", "roles", "playbooks", "docs", "README.md", "ARCHITECTURE.md", "SECURITY.md", "CHANGELOG.md"] {
         files(&repository().join(name), &mut paths);
@@ -135,15 +139,91 @@ fn texts_for_people_use_the_words_of_the_field() {
     let is_test = |path: &Path| path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs");
     paths.retain(|path| !is_test(path.strip_prefix(repository()).unwrap()));
     paths.sort();
-    let mut faults = String::new();
     for path in paths {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let name = path.strip_prefix(repository()).unwrap().display();
-        for (line, phrase, instead) in shown(&path, &text).map(|text| found(&text)).unwrap_or_default() {
-            faults.push_str(&format!("{name}:{line}: {phrase:?}; write: {instead}\n"));
+        if let Some(text) = shown(&path, &text) {
+            each(path.strip_prefix(repository()).unwrap(), &text);
         }
     }
+}
+
+#[test]
+fn texts_for_people_use_the_words_of_the_field() {
+    let mut faults = String::new();
+    each_text(|path, text| {
+        for (line, phrase, instead) in found(text) {
+            faults.push_str(&format!("{}:{line}: {phrase:?}; write: {instead}\n", path.display()));
+        }
+    });
     assert!(faults.is_empty(), "\n{faults}");
+}
+
+/// The commands, and those below them, as the reference lists them. `tests/reference.rs` compares it with the program.
+fn commands() -> BTreeSet<String> {
+    let page = std::fs::read_to_string(repository().join("docs/reference/options.md")).unwrap();
+    page.lines().filter_map(|line| line.strip_prefix("## windlass ")).map(str::to_owned).collect()
+}
+
+/// After one of these words, `windlass WORD` is a command.
+const BEFORE_COMMANDS: [&str; 6] = ["run", "use", "with", "see", "try", "or"];
+
+/// Words after `run windlass` that are no command.
+const ADVERBS: [&str; 2] = ["again", "once"];
+
+/// The commands that a text names and that do not exist. In a page of documentation, commands are in code.
+fn missing_commands(text: &str, is_page: bool, commands: &BTreeSet<String>) -> Vec<String> {
+    let pattern = match is_page {
+        true => r"(?m)(?<before>^ {4,}(?:\$ )?|`)windlass (?<command>[a-z][a-z-]*)(?: (?<below>[a-z][a-z-]*))?",
+        false => r"(?<before>\S+\s+)?\bwindlass (?<command>[a-z][a-z-]*)(?: (?<below>[a-z][a-z-]*))?",
+    };
+    // A string of Rust goes on in the next line after a backslash.
+    let text = Regex::new(r"\\\n\s*").unwrap().replace_all(text, "");
+    let mut missing = Vec::new();
+    for found in Regex::new(pattern).unwrap().captures_iter(&text) {
+        let before = found.name("before").map_or("", |before| before.as_str()).trim();
+        let before = before.trim_start_matches(|letter: char| !letter.is_alphabetic()).to_lowercase();
+        let command = &found["command"];
+        let is_meant = is_page || BEFORE_COMMANDS.contains(&&*before) && !ADVERBS.contains(&command);
+        let has_commands = commands.range(format!("{command} ")..format!("{command}!")).next().is_some();
+        match found.name("below").map(|below| format!("{command} {}", below.as_str())) {
+            // In prose windlass may do something: `windlass reads`.
+            _ if !commands.contains(command) && is_meant && !command.starts_with("ansible") => {
+                missing.push(command.to_owned())
+            }
+            Some(both) if has_commands && !commands.contains(&both) => missing.push(both),
+            _ => {}
+        }
+    }
+    missing
+}
+
+#[test]
+fn every_command_that_a_text_names_exists() {
+    let commands = commands();
+    assert!(commands.contains("apply") && commands.contains("etcd backup"), "{commands:?}");
+    let mut faults = String::new();
+    each_text(|path, text| {
+        let is_page = path.extension().is_some_and(|end| end == "md");
+        for command in missing_commands(text, is_page, &commands) {
+            faults.push_str(&format!("{}: windlass {command}\n", path.display()));
+        }
+    });
+    assert!(faults.is_empty(), "these commands do not exist:\n{faults}");
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_found() {
+    let commands = commands();
+    let in_rust = |code: &str| missing_commands(&shown_by_rust(code, false), false, &commands);
+    assert_eq!(in_rust("fail(\"run windlass etcd \\\n     frobnicate\"); // run windlass never"), ["etcd frobnicate"]);
+    assert_eq!(in_rust("let hint = \"repair it, or run windlass mend FILE\";"), ["mend"]);
+    assert!(in_rust("say(\"windlass reads it; run windlass again, or windlass apply -f {file}\")").is_empty());
+    let in_page = |page: &str| missing_commands(page, true, &commands);
+    assert_eq!(
+        in_page("Run `windlass vault lock FILE`.\n\n    windlass mend -f karmada.yaml\n"),
+        ["vault lock", "mend"]
+    );
+    assert!(in_page("With windlass mend is easy: `windlass etcd check`, `windlass ansible-playbook`.").is_empty());
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn reachable(cluster: &Cluster) -> Finding {
     }
     refused(
         format!("{} of {all} members answer; not: {}", all - silent.len(), silent.join(", ")),
-        "start the members that are down; for one that is gone for good, run windlass etcd remove",
+        "start the members that are down; remove one that is gone for good with etcdctl member remove ID",
     )
 }
 
@@ -228,7 +228,7 @@ fn learners(cluster: &Cluster) -> Finding {
     }
     refused(
         names.join(", "),
-        "run playbooks/etcd.yml or windlass apply again: it completes the join; or run windlass etcd remove",
+        "run playbooks/etcd.yml or windlass apply again: it completes the join; or run etcdctl member remove ID",
     )
 }
 
@@ -243,7 +243,8 @@ fn alarms(cluster: &Cluster) -> Finding {
     }
     refused(
         alarms.join(", "),
-        "NOSPACE: compact, run windlass etcd defrag --all, then etcdctl alarm disarm; CORRUPT: replace the odd member",
+        "NOSPACE: raise etcd_quota_backend_bytes and run playbooks/etcd.yml, which clears the alarm; CORRUPT: find the member that \
+         differs with etcdctl endpoint hashkv",
     )
 }
 
@@ -312,7 +313,7 @@ fn database(cluster: &Cluster) -> Finding {
     let found = format!("{name} {} MiB, {:.0} % of its quota", size / MIB, part * 100.0);
     match part < FULLEST {
         true => ok(found),
-        false => refused(found, "compact and run windlass etcd defrag, or set a higher etcd_quota_backend_bytes"),
+        false => refused(found, "run etcdctl compact and etcdctl defrag, or raise etcd_quota_backend_bytes"),
     }
 }
 
