@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::backups::BackupError;
+use super::kubeconfig::KubeconfigError;
 use super::lock;
 use crate::launch;
 use crate::resource::TableLayoutError;
@@ -37,6 +38,8 @@ pub enum Error {
     TableLayout(#[from] TableLayoutError),
     #[error(transparent)]
     Backup(#[from] BackupError),
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
     #[error(transparent)]
     Lock(#[from] lock::Error),
     #[error("{}", moved(since, what))]
