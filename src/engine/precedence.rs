@@ -50,7 +50,7 @@ impl BatchVars {
         magic.insert("ansible_role_names".into(), list(&roles));
         magic.insert("role_names".into(), list(&named));
         magic.insert("environment".into(), Value::from(Vec::<Value>::new()));
-        magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run) }));
+        magic.insert("hostvars".into(), Templar::views(AllHosts { run: Arc::downgrade(run) }));
         BatchVars {
             role_defaults: public().map(|role| role.defaults.clone()).collect(),
             role_vars: public().map(|role| role.vars.clone()).collect(),

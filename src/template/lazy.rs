@@ -1,6 +1,6 @@
 //! Views of values that hold unrendered templates: each part is rendered when it is looked at, and never before.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 
@@ -19,6 +19,9 @@ pub(super) struct Lazy {
 #[derive(Clone)]
 pub(super) struct ScopeView(pub Arc<Scope>);
 
+/// A mapping of views that is large: `hostvars`.
+pub(super) struct Views(pub Value);
+
 impl std::fmt::Debug for Lazy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.inner)
@@ -28,6 +31,12 @@ impl std::fmt::Debug for Lazy {
 impl std::fmt::Debug for ScopeView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("variables")
+    }
+}
+
+impl std::fmt::Debug for Views {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.0)
     }
 }
 
@@ -127,6 +136,16 @@ impl Object for ScopeView {
     }
 }
 
+impl Object for Views {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.0.as_object()?.get_value(key)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.try_iter().into_iter().flatten().collect())
+    }
+}
+
 /// Under this name a template's root gives itself, so that filters and lookups find the scope.
 pub(super) const SCOPE: &str = " scope";
 
@@ -173,6 +192,9 @@ impl EagerCopy<'_> {
         }
         if let Some(view) = object.downcast_ref::<ScopeView>() {
             return if self.views { Ok(value.clone()) } else { EagerCopy { scope: &view.0, ..self }.view() };
+        }
+        if self.views && object.is::<Views>() {
+            return Ok(value.clone());
         }
         if let Some(plain) = super::mutable::plain_copy(value) {
             return self.value(&plain);
@@ -224,7 +246,7 @@ impl EagerCopy<'_> {
         let Some(object) = value.as_object() else {
             return !matches!(value.kind(), ValueKind::Invalid | ValueKind::Undefined);
         };
-        if object.is::<ScopeView>() {
+        if object.is::<ScopeView>() || object.is::<Views>() {
             return self.views;
         }
         if object.is::<Template>()
@@ -252,36 +274,20 @@ impl EagerCopy<'_> {
 /// Whether a filter's argument must be settled first. `vars` and `hostvars` stay views: they are large.
 pub(super) fn needs_settling(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return value.kind() == ValueKind::Invalid };
-    if object.is::<ScopeView>() || value.is_tuple() || is_omit(value) {
+    if object.is::<ScopeView>() || object.is::<Views>() || value.is_tuple() || is_omit(value) {
         return false;
     }
     match object.repr() {
-        ObjectRepr::Map | ObjectRepr::Seq => {
-            object.is::<Lazy>()
-                || super::mutable::plain_copy(value).is_some()
-                || is_plain_container(value)
-                // The engine's own, which may have been put into itself.
-                || object.type_name() == namespace()
-        }
+        // Those of the engine, too: a namespace may hold what is lazy, or itself.
+        ObjectRepr::Map | ObjectRepr::Seq => true,
         _ => object.is::<Template>() || object.is::<Deferred>(),
     }
-}
-
-/// The type of what `namespace()` gives, whatever the engine calls it.
-fn namespace() -> &'static str {
-    static NAME: LazyLock<&str> = LazyLock::new(|| {
-        let engine = minijinja::Environment::new();
-        let made = engine.compile_expression("namespace()").and_then(|expression| expression.eval(()));
-        made.ok().as_ref().and_then(Value::as_object).map_or("", |object| object.type_name())
-    });
-    *NAME
 }
 
 /// What a failing value says, as our error.
 fn invalid(value: &Value) -> Error {
     match value.try_iter() {
-        Err(error) => {
-            Error::inside(&error).cloned().unwrap_or_else(|| Error::other(super::engine_error_text(&error), None))
+        Err(error) => Error::inside(&error).cloned().unwrap_or_else(|| Error::other(super::engine_error_text(&error), None))
         }
         Ok(_) => Error::other("a value that cannot be rendered", None),
     }
@@ -293,4 +299,49 @@ pub(super) fn scope_of(state: &minijinja::State<'_, '_>) -> Arc<Scope> {
         .lookup(SCOPE)
         .and_then(|value| value.downcast_object_ref::<ScopeView>().map(|view| view.0.clone()))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::Templar;
+    use crate::value::Vars;
+    use crate::value::mutex::Mutex;
+
+    fn rendered(text: &str, name: &str, value: Value) -> String {
+        let mut scope = Scope::default();
+        scope.push(Arc::new(Vars::from([(name.into(), value)])));
+        Templar::new().render_string(&Template::value(text, None), &scope).unwrap()
+    }
+
+    #[test]
+    fn a_namespace_is_rendered_before_a_filter_gets_it() {
+        let list = Value::from(vec![Template::value("{{ 1 + 1 }}", None)]);
+        let text = "{% set ns = namespace(a=1) %}{% set ns.l = l %}{{ ns | to_json }}";
+        assert_eq!(rendered(text, "l", list), "{\"a\": 1, \"l\": [2]}");
+    }
+
+    /// Notes which members are read.
+    #[derive(Debug)]
+    struct Noted(Arc<Mutex<Vec<String>>>);
+
+    impl Object for Noted {
+        fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+            self.0.lock().push(key.to_string());
+            Some(Value::from(1))
+        }
+
+        fn enumerate(self: &Arc<Self>) -> Enumerator {
+            Enumerator::Str(&["a", "b"])
+        }
+    }
+
+    #[test]
+    fn a_filter_gets_a_large_mapping_of_views_as_it_is() {
+        let read = Arc::<Mutex<Vec<String>>>::default();
+        let mapping = Templar::views(Noted(read.clone()));
+        assert_eq!(rendered("{{ 'a' | extract(hosts) }}", "hosts", mapping), "1");
+        let read = read.lock().clone();
+        assert!(!read.is_empty() && read.iter().all(|name| name == "a"), "{read:?}");
+    }
 }

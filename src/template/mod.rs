@@ -263,6 +263,11 @@ impl Templar {
     pub fn view(scope: &Scope) -> Value {
         Value::from_object(lazy::ScopeView(Arc::new(scope.clone())))
     }
+
+    /// A mapping of such views that is large, `hostvars`: arguments of filters are rendered, and it is not.
+    pub fn views(mapping: impl Object + 'static) -> Value {
+        Value::from_object(lazy::Views(Value::from_object(mapping)))
+    }
 }
 
 /// The value of `omit`.

@@ -7,7 +7,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
 use super::conversions::fail;
-use super::lazy::{Lazy, ScopeView};
+use super::lazy::{Lazy, View, Views};
 use crate::value::mutex::Mutex;
 use crate::value::{DEEPEST, Value};
 
@@ -63,7 +63,7 @@ fn holds(value: &Value, address: usize, left: usize) -> bool {
         return std::ptr::from_ref(dict).addr() == address || within(&items(), address, left);
     }
     // No variable has what a template changes in it, and none is rendered for this.
-    if object.is::<Lazy>() || object.is::<ScopeView>() {
+    if object.is::<Lazy>() || object.is::<ScopeView>() || object.is::<Views>() {
         return false;
     }
     match object.repr() {
