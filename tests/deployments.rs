@@ -38,6 +38,7 @@ fn site(directory: &Path) -> Site {
         forks: None,
         offline: None,
         verbosity: 0,
+        caches: Arc::default(),
     };
     site.checked().expect("an inventory is named")
 }

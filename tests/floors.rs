@@ -191,6 +191,36 @@ fn a_test_that_skips_itself_is_found() {
     assert!(!skips_itself("cannot_run(\"docker\")"));
 }
 
+/// What a process keeps, and why two runs cannot see each other in it.
+const KEPT_BY_THE_PROCESS: &[(&str, &str)] = &[
+    ("COMPILED", "patterns, by their text"),
+    ("ENGINES", "template engines, by the filters and lookups that they have; nothing in one depends on anything else"),
+    ("OPENED", "own modules, by name, file and style; a task reads the file again"),
+];
+
+/// The names of statics that change: what lasts as long as the process.
+fn changing_statics(text: &str) -> Vec<&str> {
+    let changing = ["Mutex<", "RwLock<", "Atomic", "OnceLock<", "OnceCell<"];
+    let statics = text.lines().filter_map(|line| line.trim_start().trim_start_matches("pub ").strip_prefix("static "));
+    let statics = statics.filter_map(|rest| rest.split_once(':'));
+    statics.filter(|(_, kind)| changing.iter().any(|word| kind.contains(word))).map(|(name, _)| name).collect()
+}
+
+#[test]
+fn caches_and_registries_belong_to_a_run() {
+    let sources: Vec<_> = sources().into_iter().map(|(path, text)| (path, code(&text))).collect();
+    let mut found: Vec<_> = sources.iter().flat_map(|(_, text)| changing_statics(text)).collect();
+    found.sort_unstable();
+    let expected: Vec<_> = KEPT_BY_THE_PROCESS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(found, expected, "put it into the run, or say above why two runs cannot see each other in it");
+}
+
+#[test]
+fn a_static_that_changes_is_found() {
+    let text = "static A: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);\n    pub static B: AtomicBool = x;\nstatic C: &str = \"\";";
+    assert_eq!(changing_statics(text), ["A", "B"]);
+}
+
 #[test]
 fn every_file_says_what_it_is() {
     let wrong: Vec<_> =

@@ -1,5 +1,5 @@
-//! Two runs in one process, at the same time, with projects whose filters, lookups and modules have the same names: each run
-//! has its own.
+//! Two runs in one process, with projects whose filters, lookups and modules have the same names: each run has its own. At the same
+//! time, or one after the other with files that were changed in between.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
@@ -31,6 +31,10 @@ const PLAY: &str = "
     - debug: {msg: '{{ item | own_filter }}'}
       loop: '{{ range(5) | list }}'
     - template: {src: said.j2, dest: '{{ playbook_dir }}/file'}
+    - copy: {src: name, dest: '{{ playbook_dir }}/copied'}
+    - bundle_info: {bundle: '{{ playbook_dir }}/bundle', components: [program], architecture: x86_64}
+      register: bundle
+    - copy: {content: '{{ bundle.components.program.sha256 }}', dest: '{{ playbook_dir }}/digest'}
 ";
 
 fn program(path: &Path, prints: &str) {
@@ -49,6 +53,10 @@ fn project(directory: &Path, name: Option<&str>) -> Result<Job, String> {
     let (play, hosts) = (directory.join("play.yml"), directory.join("hosts.ini"));
     std::fs::write(&play, PLAY).unwrap();
     std::fs::write(&hosts, "h ansible_connection=local deep=\"{{ 2 | own_filter }}\"\n").unwrap();
+    std::fs::create_dir_all(directory.join("files")).unwrap();
+    std::fs::write(directory.join("files/name"), name.unwrap_or_default()).unwrap();
+    let version = format!("program version 1.0.0\n# {}", name.unwrap_or_default());
+    program(&directory.join("bundle/program"), &version);
     std::fs::create_dir_all(directory.join("templates")).unwrap();
     std::fs::write(directory.join("templates/said.j2"), "{{ 3 | own_filter }} {% include 'more.j2' %}\n").unwrap();
     std::fs::write(directory.join("templates/more.j2"), "{{ 4 | own_filter }}\n").unwrap();
@@ -71,6 +79,7 @@ fn project(directory: &Path, name: Option<&str>) -> Result<Job, String> {
         keyring,
         templar,
         loader,
+        caches: Arc::default(),
         prompted: Vars::new(),
         directory: directory.to_path_buf(),
         hold: None,
@@ -103,4 +112,21 @@ async fn two_runs_do_not_see_each_others_filters_lookups_and_modules() {
     }
     let refused = project(none.path(), None).err().expect("a project without such programs is refused");
     assert!(refused.contains("own_filter") && refused.contains("own_module"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_does_not_see_what_an_earlier_run_found_in_the_same_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut digests = Vec::new();
+    // Names of one length: the files have the same path and size.
+    for name in ["one", "two"] {
+        let (recap, failed) = run(project(directory.path(), Some(name)).unwrap()).await;
+        assert!(recap.lost == Default::default(), "{name}: {failed:?}");
+        let said = |file: &str| std::fs::read_to_string(directory.path().join(file)).unwrap();
+        assert_eq!(said("said").split_whitespace().collect::<Vec<_>>(), [name; 5], "{name}");
+        assert_eq!(said("file").split_whitespace().collect::<Vec<_>>(), [name; 2], "{name}");
+        assert_eq!(said("copied"), name);
+        digests.push(said("digest"));
+    }
+    assert!(digests[0].len() == 64 && digests[0] != digests[1], "{digests:?}");
 }

@@ -88,6 +88,7 @@ impl Run {
             keyring,
             templar,
             loader,
+            caches: Arc::default(),
             prompted: Vars::new(),
             directory: directory.to_path_buf(),
             hold: None,

@@ -177,6 +177,7 @@ impl Clusters<'_> {
             keyring: self.job.keyring.clone(),
             templar: self.job.templar.clone(),
             loader: self.job.loader.clone(),
+            caches: self.job.caches.clone(),
             prompted: self.job.prompted.clone(),
             directory: self.job.directory.clone(),
             hold: None,

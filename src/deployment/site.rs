@@ -10,6 +10,7 @@ use crate::connection::Fence;
 use crate::engine::{Defaults, Job, Tags};
 use crate::inventory::{Inventory, InventoryOptions};
 use crate::launch::{Launch, RunOptions, options};
+use crate::modules::Caches;
 use crate::remote::DeploymentLease;
 use crate::resource::check_table_layout;
 use crate::settings::Settings;
@@ -39,6 +40,8 @@ pub struct Site {
     /// Connect to the hosts of the inventory and to these addresses only. None: to any.
     pub offline: Option<Vec<String>>,
     pub verbosity: u8,
+    /// Its runs share it.
+    pub caches: Arc<Caches>,
 }
 
 /// The inventory as it was when a phase of a request began: planning, or one stage of an apply, which may change what the
@@ -157,6 +160,7 @@ impl Phase<'_> {
         }
         let mut job = launch.job(playbooks, Tags::default(), &self.manner(run.check), &site.settings)?;
         job.defaults = site.defaults.clone();
+        job.caches = site.caches.clone();
         job.limit = run.limit;
         if members::concern(&job)
             && let Some(warning) = members::find_members(&mut job).await?

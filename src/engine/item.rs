@@ -296,6 +296,7 @@ impl<'a> Item<'a> {
             diff,
             no_log,
             verbosity: job.verbosity,
+            caches: &job.caches,
             apart,
             progress: &progress,
             ask: &ask,

@@ -51,6 +51,7 @@ pub use target::Defaults;
 
 use crate::connection::{Connectors, Fence, Open, Target};
 use crate::inventory::{Inventory, VarsFiles};
+use crate::modules::Caches;
 use crate::playbook::load::Loader;
 use crate::playbook::{Keywords, Play};
 use crate::remote::{Become, DeploymentLease};
@@ -77,6 +78,8 @@ pub struct Job {
     pub keyring: Arc<Keyring>,
     pub templar: Arc<Templar>,
     pub loader: Arc<Loader>,
+    /// Runs that belong together share it.
+    pub caches: Arc<Caches>,
     /// Answers to `vars_prompt`, asked by the face before the run: by variable name.
     pub prompted: Vars,
     /// The person's working directory.

@@ -98,6 +98,7 @@ impl Launch {
             keyring: self.keyring,
             templar: self.templar,
             loader: Arc::new(self.loader),
+            caches: Arc::default(),
             prompted: Vars::new(),
             directory: manner.directory.clone(),
             hold: None,

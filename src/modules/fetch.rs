@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_digest::{self, Digests};
+use super::file_digest::Digests;
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, host_path};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -85,7 +85,7 @@ impl Module for Fetch {
         };
         let dest = self.destination(&src, here)?;
         let old = match dest.is_file() {
-            true => Some(file_digest::of_file(&dest).await?),
+            true => Some(here.caches.digests.of_file(&dest).await?),
             false => None,
         };
         if let Some(old) = old.filter(|old| old.sha1 == checksum) {
@@ -98,7 +98,7 @@ impl Module for Fetch {
         Ok(Plan::Change { diff: Vec::new(), outcome: planned, change: FetchChange { src, dest, checksum } })
     }
 
-    async fn apply(&self, change: FetchChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: FetchChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let FetchChange { src, dest, checksum } = change;
         if let Some(parent) = dest.parent() {
             let made = tokio::fs::create_dir_all(parent).await;
@@ -107,7 +107,7 @@ impl Module for Fetch {
             })?;
         }
         remote.download(&src, &dest).await?;
-        let new = file_digest::of_file(&dest).await?;
+        let new = here.caches.digests.of_file(&dest).await?;
         if self.validate_checksum && new.sha1 != checksum {
             return Err(Error::Failed {
                 message: format!("{src} has the checksum {checksum}, its copy {}", new.sha1),

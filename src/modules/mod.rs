@@ -246,6 +246,7 @@ pub struct Controller<'a> {
     pub diff: bool,
     pub no_log: bool,
     pub verbosity: u8,
+    pub caches: &'a Caches,
     /// The task says `async`: what it runs goes on apart from the connection, so long at most.
     pub apart: Option<Duration>,
     /// TimedEvent of long transfers.
@@ -254,6 +255,13 @@ pub struct Controller<'a> {
     pub ask: &'a (dyn Fn(question::Question) + Send + Sync),
     /// The task's host, for modules that outlive a connection to it (`reboot`, `wait_for_connection`).
     pub host: &'a dyn Open,
+}
+
+/// What modules found out about files of the controller, for all hosts. It belongs to a run, or to the runs of one request.
+#[derive(Debug, Default)]
+pub struct Caches {
+    digests: file_digest::FileDigests,
+    programs: bundled::FoundPrograms,
 }
 
 /// A host that can be opened, as the user of the task.

@@ -20,7 +20,7 @@ use self::filter::Filter;
 use self::pull::Pull;
 use self::push::Push;
 use self::tree::{AccountNames, FilteredTree, Item, Tree, TreeEntryKind, TreeReadOptions};
-use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_digest, host_path};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, host_path};
 use crate::remote::{Attributes, Command, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -292,7 +292,7 @@ impl Synchronize {
         let mut ours = HashMap::new();
         for path in &unsure {
             let local = if way.single.is_some() { src.clone() } else { src.join(path) };
-            ours.insert(path.clone(), file_digest::of_file(&local).await?.sha1);
+            ours.insert(path.clone(), here.caches.digests.of_file(&local).await?.sha1);
         }
         let difference = self.compare(&sender, &receiver, &side, (&ours, &theirs), '<')?;
         let push = |difference| {
@@ -344,7 +344,7 @@ impl Synchronize {
         let theirs = theirs.filter_map(|(path, asked)| Some((path.clone(), found.get(asked)?.clone()))).collect();
         let mut ours = HashMap::new();
         for path in &unsure {
-            ours.insert(path.clone(), file_digest::of_file(&root_path.join(path)).await?.sha1);
+            ours.insert(path.clone(), here.caches.digests.of_file(&root_path.join(path)).await?.sha1);
         }
         let side = local_receiver(names, &sender.tree);
         let difference = self.compare(&sender, &receiver, &side, (&ours, &theirs), '>')?;

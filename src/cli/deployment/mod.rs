@@ -78,6 +78,7 @@ impl SiteArgs {
             forks: self.forks,
             offline: self.offline.besides.clone(),
             verbosity: self.reporting.verbosity(&settings),
+            caches: Arc::default(),
             settings,
         };
         Ok(site.checked()?)

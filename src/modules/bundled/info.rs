@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Question, blocking, find};
+use super::{Question, blocking};
 use crate::bundle::{Bundle, FoundProgram, architecture_named};
 use crate::modules::{Controller, Error, Local, ModuleResult, Outcome};
 use crate::value::Value;
@@ -87,14 +87,14 @@ impl Local for BundleInfo {
             let architecture = architecture.as_deref().ok_or_else(|| {
                 Error::failed(format!("bundle_info: argument \"architecture\" is required for {component}"))
             })?;
-            let found = find(Question {
+            let question = Question {
                 bundle,
                 surroundings,
                 component: component.clone(),
                 architecture: architecture_named(architecture).to_owned(),
                 version,
-            })
-            .await?;
+            };
+            let found = here.caches.programs.find(question).await?;
             versions.push(found.version.clone());
             components.push((component.clone(), described(&found)));
         }

@@ -6,7 +6,7 @@ mod verified;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 
@@ -35,25 +35,25 @@ struct Question {
 /// A program that was found, and what its file looked like then.
 type Answer = (FoundProgram, Option<Key>);
 
-/// By the question, and what the bundle and its manifest look like.
-type Answers = HashMap<(Question, [Option<Key>; 2]), Arc<OnceCell<Answer>>>;
+/// The programs that were found, by the question and what the bundle and its manifest look like. Programs are large, and all hosts
+/// ask for the same at the same time: each is found and hashed once, unless something changes.
+#[derive(Debug, Default)]
+pub(in crate::modules) struct FoundPrograms(Mutex<HashMap<(Question, [Option<Key>; 2]), Arc<OnceCell<Answer>>>>);
 
-/// Programs are large, and all hosts ask for the same at the same time: each is found and hashed once, unless something
-/// changes, as it may between two runs.
-static ANSWERS: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
-
-/// Finds a program. The bundle must not change while a run lasts.
-async fn find(question: Question) -> Result<FoundProgram, Error> {
-    let key = |path: &Path| file_digest::key(path).ok();
-    let looks = [key(&question.bundle), key(&question.bundle.join(MANIFEST))];
-    let asked = (question, looks);
-    let cell = Arc::clone(ANSWERS.lock().entry(asked.clone()).or_default());
-    let (found, then) = cell.get_or_try_init(|| answer(&asked.0)).await?;
-    if *then == key(&found.path) {
-        return Ok(found.clone());
+impl FoundPrograms {
+    /// Finds a program. The bundle must not change while a run lasts.
+    async fn find(&self, question: Question) -> Result<FoundProgram, Error> {
+        let key = |path: &Path| file_digest::key(path).ok();
+        let looks = [key(&question.bundle), key(&question.bundle.join(MANIFEST))];
+        let asked = (question, looks);
+        let cell = Arc::clone(self.0.lock().entry(asked.clone()).or_default());
+        let (found, then) = cell.get_or_try_init(|| answer(&asked.0)).await?;
+        if *then == key(&found.path) {
+            return Ok(found.clone());
+        }
+        self.0.lock().remove(&asked);
+        Ok(answer(&asked.0).await?.0)
     }
-    ANSWERS.lock().remove(&asked);
-    Ok(answer(&asked.0).await?.0)
 }
 
 async fn answer(question: &Question) -> Result<Answer, Error> {

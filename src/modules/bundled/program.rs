@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
+use super::Question;
 use super::verified::{self, Directory, FileIdentity};
-use super::{Question, find};
 use crate::bundle::{FoundProgram, architecture_named};
 use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan, Progress};
 use crate::remote::{Attributes, Command, Digest, ExpectedDigest, FileKind, Links, Probe, Remote};
@@ -223,7 +223,7 @@ impl Program {
                 architecture: architecture_named(&architecture).to_owned(),
                 version: self.version.clone(),
             };
-            found.push((component, find(question).await?));
+            found.push((component, here.caches.programs.find(question).await?));
         }
         Ok(found)
     }

@@ -1,11 +1,11 @@
-//! Digests of the controller's files, each file hashed once however many hosts ask for it.
+//! Digests of the controller's files: a run hashes each file once, however many hosts ask for it.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use sha1::{Digest, Sha1};
 use tokio::sync::OnceCell;
@@ -32,25 +32,22 @@ pub(in crate::modules) struct Key {
     ctime: (i64, i64),
 }
 
-type Known = HashMap<Key, Arc<OnceCell<Digests>>>;
+/// Digests of the files that were hashed. Hosts run at the same time, and share it.
+#[derive(Debug, Default)]
+pub(in crate::modules) struct FileDigests(Mutex<HashMap<Key, Arc<OnceCell<Digests>>>>);
 
-/// One for the process, because hosts run at the same time and share nothing else. A file that changes between two runs has
-/// another key.
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-
-/// Digests of a file of the controller. Whoever asks first hashes; others wait for it.
-pub(in crate::modules) async fn of_file(path: &Path) -> Result<Digests, Error> {
-    let key = key(path).map_err(|error| unreadable(path, &error))?;
-    let cell = {
-        let mut known = KNOWN.lock();
-        Arc::clone(known.entry(key).or_default())
-    };
-    let digests = cell.get_or_try_init(|| async {
-        let owned = path.to_owned();
-        let hashed = tokio::task::spawn_blocking(move || hash(&owned)).await;
-        hashed.map_err(std::io::Error::other).flatten().map_err(|error| unreadable(path, &error))
-    });
-    digests.await.cloned()
+impl FileDigests {
+    /// Digests of a file of the controller. Whoever asks first hashes; others wait for it.
+    pub(in crate::modules) async fn of_file(&self, path: &Path) -> Result<Digests, Error> {
+        let key = key(path).map_err(|error| unreadable(path, &error))?;
+        let cell = Arc::clone(self.0.lock().entry(key).or_default());
+        let digests = cell.get_or_try_init(|| async {
+            let owned = path.to_owned();
+            let hashed = tokio::task::spawn_blocking(move || hash(&owned)).await;
+            hashed.map_err(std::io::Error::other).flatten().map_err(|error| unreadable(path, &error))
+        });
+        digests.await.cloned()
+    }
 }
 
 /// Digests of bytes at hand.
@@ -98,7 +95,7 @@ mod tests {
     async fn a_file_has_the_digests_of_its_content() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "abc").unwrap();
-        let digests = of_file(file.path()).await.unwrap();
+        let digests = FileDigests::default().of_file(file.path()).await.unwrap();
         assert_eq!(digests.sha1, "a9993e364706816aba3e25717850c26c9cd0d89d");
         assert_eq!(digests.md5, "900150983cd24fb0d6963f7d28e17f72");
         assert_eq!(digests, of_bytes(b"abc"));
@@ -108,25 +105,25 @@ mod tests {
     async fn a_changed_file_is_hashed_again() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "abc").unwrap();
-        let first = of_file(file.path()).await.unwrap();
+        let known = FileDigests::default();
+        let first = known.of_file(file.path()).await.unwrap();
         std::fs::write(file.path(), "abcd").unwrap();
-        assert_ne!(first, of_file(file.path()).await.unwrap());
+        assert_ne!(first, known.of_file(file.path()).await.unwrap());
     }
 
     #[tokio::test]
     async fn a_file_is_hashed_once_for_many_hosts() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![7; 1 << 20]).unwrap();
-        let all = futures::future::join_all((0..20).map(|_| of_file(file.path()))).await;
+        let known = FileDigests::default();
+        let all = futures::future::join_all((0..20).map(|_| known.of_file(file.path()))).await;
         assert!(all.iter().all(Result::is_ok));
-        let known = KNOWN.lock();
-        let cells: Vec<_> = known.iter().filter(|(key, _)| key.path == file.path()).collect();
-        assert_eq!(cells.len(), 1);
+        assert_eq!(known.0.lock().len(), 1);
     }
 
     #[tokio::test]
     async fn a_missing_file_is_named() {
-        let error = of_file(Path::new("/no/such/file")).await.unwrap_err();
+        let error = FileDigests::default().of_file(Path::new("/no/such/file")).await.unwrap_err();
         assert!(error.to_string().starts_with("cannot read /no/such/file on the controller: "), "{error}");
     }
 }

@@ -17,10 +17,10 @@ pub(in crate::modules) enum Content {
 }
 
 impl Content {
-    pub(in crate::modules) async fn digests(&self) -> Result<Digests, Error> {
+    pub(in crate::modules) async fn digests(&self, here: &Controller<'_>) -> Result<Digests, Error> {
         match self {
             Content::Bytes(bytes) => Ok(file_digest::of_bytes(bytes)),
-            Content::Local(path) => file_digest::of_file(path).await,
+            Content::Local(path) => here.caches.digests.of_file(path).await,
         }
     }
 
@@ -164,7 +164,7 @@ pub(in crate::modules) async fn compare_file(
     if !here.check {
         destination.check_parent()?;
     }
-    let digests = wish.content.digests().await?;
+    let digests = wish.content.digests(here).await?;
     let same = destination.digest() == Some(digests.sha1.as_str());
     let attributes = match destination.stat() {
         Some(stat) if !destination.is_link() => wish.wanted.lacking(stat),
@@ -253,7 +253,7 @@ pub(in crate::modules) async fn upload(
     let host = here.scope.get("inventory_hostname").map(ToString::to_string).unwrap_or_default();
     let what = format!("{} → {host}", file.file_name().unwrap_or_default().to_string_lossy());
     let tell = |done, total| (here.progress)(Progress { what: what.clone(), done, total });
-    let digests = file_digest::of_file(file).await?;
+    let digests = here.caches.digests.of_file(file).await?;
     Ok(remote.upload(file, ExpectedDigest::Sha1(&digests.sha1), path, attributes, &tell).await?)
 }
 

@@ -38,7 +38,7 @@ struct OwnModule {
 }
 
 /// The module in a file. Equal ones are kept once, for as long as the process lasts: a module is its name, its file and how
-/// that gets its arguments, and which file a name stands for is up to each run.
+/// that gets its arguments. Which file a name stands for is up to each run, and every task reads the file again.
 ///
 /// # Errors
 /// Why the file is none that can be run, and what to do.

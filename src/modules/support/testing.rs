@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::connection::{Method, Target};
 use crate::modules::question::{Answer, Question};
-use crate::modules::{Controller, Error, ModuleResult, Outcome, arguments, find_module};
+use crate::modules::{Caches, Controller, Error, ModuleResult, Outcome, arguments, find_module};
 use crate::remote::{Remote, Sessions};
 use crate::template::{Scope, Templar};
 use crate::value::doc::{Argument, ArgumentKind, Doc};
@@ -35,6 +35,7 @@ pub(in crate::modules) struct Bench {
     remote: Remote,
     sessions: Arc<Sessions>,
     templar: Arc<Templar>,
+    caches: Caches,
     pub scope: Scope,
     pub no_log: bool,
     /// As if the task said `async`.
@@ -75,6 +76,7 @@ impl Bench {
             remote,
             sessions,
             templar: Templar::new(),
+            caches: Caches::default(),
             scope,
             no_log: false,
             apart: None,
@@ -207,6 +209,7 @@ impl Bench {
             diff: true,
             no_log: self.no_log,
             verbosity: 0,
+            caches: &self.caches,
             apart: self.apart,
             progress: &|_| {},
             ask: &ask,

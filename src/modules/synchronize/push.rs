@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::compare::{Action, SyncPlan, SyncStep};
 use super::tree::TreeEntryKind;
 use crate::modules::execution::quote;
-use crate::modules::{Controller, Error, Progress, file_digest};
+use crate::modules::{Controller, Error, Progress};
 use crate::remote::{Attributes, Command, ExpectedDigest, Remote};
 
 /// A file of more bytes is sent by itself.
@@ -76,7 +76,7 @@ impl Push {
             let path = crate::modules::host_path::join_path(&self.root, &step.path);
             let progress = |sent, _| tell(done + sent);
             let local = self.local(&step.path);
-            let digests = file_digest::of_file(&local).await?;
+            let digests = here.caches.digests.of_file(&local).await?;
             remote.upload(&local, ExpectedDigest::Sha1(&digests.sha1), &path, &attributes, &progress).await?;
             done += step.size;
         }

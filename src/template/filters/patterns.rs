@@ -50,6 +50,7 @@ pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
 
 /// A compiled pattern, from the cache or new.
 pub(crate) fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<Arc<Regex>, Error> {
+    // For the whole process: what is compiled depends on its text alone, which is the key.
     static COMPILED: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
     let mut flags = String::new();
     if ignorecase {
