@@ -1,18 +1,20 @@
-//! Three deployments, planned and applied at the same time in one process through the core that all faces share.
+//! Deployments through the core that all faces share, without the command line. Three are planned, cancelled and applied at the same
+//! time in one process.
 //!
-//! `tests/e2e/cases/57_three_deployments_are_applied_at_once.sh` runs it, as it needs hosts. `DEPLOYMENTS` names directories,
-//! separated by commas, each with `hosts.yml` and the vault password `password`.
+//! `tests/e2e/cases/57_three_deployments_are_applied_at_once.sh` runs what is ignored here, as it needs hosts. `DEPLOYMENTS` names
+//! directories, separated by commas, each with `hosts.yml` and the vault password `password`.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where something is not as it should be")]
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, watch};
 use windlass::deployment::apply::{Agreement, Answer, Proposal, Question};
 use windlass::deployment::stage::Stage;
-use windlass::deployment::{Control, LockRequest, Outcome, Progress, Site, planning};
+use windlass::deployment::{Control, LockRequest, Outcome, Progress, Run, Site, planning};
 use windlass::engine::{Defaults, TimedEvent};
 use windlass::launch;
 use windlass::settings::Settings;
@@ -22,12 +24,15 @@ use windlass::value::mutex::Mutex;
 use windlass::value::vault::Keyring;
 use windlass::value::yaml::Duplicates;
 
+/// A site in a directory with `hosts.yml`, or with the inventory script `hosts`.
 fn site(directory: &Path) -> Site {
     let password = std::fs::read_to_string(directory.join("password")).unwrap();
     let keyring = Keyring::new(vec![("default".to_owned(), Secret::new(password.trim().to_owned()))]);
+    let script = directory.join("hosts");
+    let inventory = if script.exists() { script } else { directory.join("hosts.yml") };
     let site = Site {
         settings: Settings::load(&ProcessEnvironment::of_process()).expect("the settings of this repository"),
-        sources: vec![directory.join("hosts.yml").display().to_string()],
+        sources: vec![inventory.display().to_string()],
         keyring: Arc::new(keyring),
         duplicates: Duplicates::default(),
         extra_vars: Arc::default(),
@@ -54,12 +59,57 @@ fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<Tim
     (Control { run, progress }, told, receiver)
 }
 
+/// How a face ends a request.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// After the tasks that run.
+    AfterTasks,
+    AtOnce,
+}
+
+/// A control whose face ends the request when `when` happens.
+fn ending(when: fn(&Progress) -> bool, end: End) -> Control {
+    let (events, _) = mpsc::unbounded_channel();
+    let (now, at_once) = watch::channel(false);
+    let stopping = Arc::new(AtomicBool::new(false));
+    let run = launch::Control { events, stopping: stopping.clone(), at_once };
+    let progress = Arc::new(move |one: Progress| {
+        if when(&one) {
+            match end {
+                End::AfterTasks => stopping.store(true, Ordering::Relaxed),
+                End::AtOnce => assert!(now.send(true).is_ok(), "nobody waits for it"),
+            }
+        }
+    });
+    Control { run, progress }
+}
+
+/// Ends a plan, and then an apply. Nothing is changed, and the lock is released; the journal says at which stage the apply was.
+async fn cancelled(site: &Site, request: &LockRequest, end: End) {
+    let (control, ..) = control();
+    let planning = ending(|one| matches!(one, Progress::Planning(_)), end);
+    assert!(planning::plan(site, None, &planning).await.unwrap().is_none(), "{end:?}: there is a plan");
+    // While another run holds the lock, this would be refused.
+    let proposal = Proposal::make(site, None, None, request, &control).await.unwrap().unwrap();
+    let agreed = Agreement { plan: true, removals: 0 };
+    let applying = ending(|one| matches!(one, Progress::Applying { .. }), end);
+    let answer = proposal.apply(agreed, request, &applying).await.unwrap();
+    assert_eq!(answer, Answer::Done(Outcome::Interrupted), "{end:?}");
+    let next = Proposal::make(site, None, None, request, &control).await.unwrap().unwrap();
+    let journal = next.interrupted.expect("the journal is not closed");
+    assert_eq!(journal.open_stage(), Some(Stage::Etcd), "{end:?}: {journal:?}");
+    assert!(!journal.done && !journal.failed, "{end:?}: {journal:?}");
+}
+
 async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let site = site(&directory);
     let (control, told, mut events) = control();
+    let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false, abandons: false };
+    for end in [End::AfterTasks, End::AtOnce] {
+        cancelled(&site, &request, end).await;
+    }
     let plan = planning::plan(&site, None, &control).await.expect("a plan").expect("nobody ended it");
     assert_eq!(plan.course(), [Stage::Etcd]);
-    let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false, abandons: false };
     let proposal = Proposal::make(&site, Some(plan), None, &request, &control).await.unwrap().unwrap();
     let none = Agreement { plan: false, removals: 0 };
     let asked = proposal.apply(none, &request, &control).await.unwrap();
@@ -91,4 +141,33 @@ fn three_deployments_are_applied_at_once() {
         let applied: Vec<_> = told.iter().filter(|one| matches!(one, Progress::Applying { .. })).collect();
         assert_eq!(applied.len(), 1, "{name}: {told:?}");
     }
+}
+
+/// An inventory script that notes in the file `reads` that it was called. Its host refuses connections.
+const SCRIPT: &str = r#"#!/bin/sh
+echo read >>"$(dirname "$0")/reads"
+echo '{"etcd": {"hosts": ["h1"]}, "_meta": {"hostvars": {"h1": {"ansible_host": "127.0.0.1", "ansible_port": 1}}}}'
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phase_reads_the_inventory_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("hosts");
+    std::fs::write(directory.path().join("password"), "password").unwrap();
+    std::fs::write(&script, SCRIPT).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let reads = || std::fs::read_to_string(directory.path().join("reads")).unwrap().lines().count();
+    let (site, (control, ..)) = (site(directory.path()), control());
+
+    let phase = site.read().await.unwrap();
+    phase.deployment(&control).await.unwrap();
+    let playbook = site.playbook(Stage::Etcd.playbook());
+    for check in [true, false] {
+        phase.job(Run { playbook: Some(&playbook), check, ..Run::default() }, &control).await.unwrap();
+    }
+    assert_eq!(reads(), 1);
+
+    let plan = planning::plan(&site, None, &control).await.unwrap().expect("nobody ended it");
+    assert!(plan.refused().is_some(), "the host cannot be reached");
+    assert_eq!(reads(), 2);
 }
