@@ -271,7 +271,7 @@ fn minijinja_is_pinned_as_long_as_its_unstable_machinery_is_used() {
     let packages = packages(&rules().graph.targets);
     let ours = packages.iter().find(|package| package.name == "windlass").unwrap();
     assert!(ours.dependencies.iter().any(|of| of.name == "minijinja"));
-    assert_eq!(unpinned(ours), [String::new(); 0]);
+    assert!(unpinned(ours).is_empty());
 
     let of = |name: &str, req: &str, features: &[&str]| Dependency {
         name: name.to_owned(),

@@ -159,9 +159,9 @@ async fn a_phase_reads_the_inventory_once() {
     let reads = || std::fs::read_to_string(directory.path().join("reads")).unwrap().lines().count();
     let (site, (control, ..)) = (site(directory.path()), control());
 
-    let phase = site.read().await.unwrap();
+    let phase = site.read_inventory().await.unwrap();
     phase.deployment(&control).await.unwrap();
-    let playbook = site.playbook(Stage::Etcd.playbook());
+    let playbook = site.playbook_path(Stage::Etcd.playbook());
     for check in [true, false] {
         phase.job(Run { playbook: Some(&playbook), check, ..Run::default() }, &control).await.unwrap();
     }

@@ -25,7 +25,11 @@ pub(super) fn write_kubeconfig(args: &KubeconfigArgs) -> Result<ExitCode, CliErr
         true => Some(kubeconfig::own_path(&settings.surroundings).context("neither KUBECONFIG nor HOME is set")?),
         false => None,
     };
-    let found = kubeconfig::read(&Request { file: &args.file, settings: &settings, merge_into: own.as_deref() })?;
+    let found = kubeconfig::read_admin_kubeconfig(&Request {
+        file: &args.file,
+        settings: &settings,
+        merge_into: own.as_deref(),
+    })?;
     let Some(own) = own else {
         print(found.text)?;
         return Ok(ExitCode::Ok);

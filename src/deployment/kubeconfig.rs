@@ -9,7 +9,7 @@ use super::{Error, members};
 use crate::launch::options;
 use crate::resource::{self, Deployment, Resource};
 use crate::settings::Settings;
-use crate::value::{Surroundings, Value, read, yaml};
+use crate::value::{ProcessEnvironment, Value, read, yaml};
 
 /// What a face asks for.
 pub struct Request<'a> {
@@ -54,7 +54,7 @@ const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("
 ///
 /// # Errors
 /// The file does not describe one deployment, the control plane is not installed, or a kubeconfig is not valid.
-pub fn read(request: &Request<'_>) -> Result<Kubeconfig, Error> {
+pub fn read_admin_kubeconfig(request: &Request<'_>) -> Result<Kubeconfig, Error> {
     let deployment = deployment(request)?;
     let path = members::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
     if !path.is_file() {
@@ -66,11 +66,11 @@ pub fn read(request: &Request<'_>) -> Result<Kubeconfig, Error> {
         _ => admin,
     };
     let value: Value = serde_json::from_value(kubeconfig).expect("a value takes any JSON");
-    Ok(Kubeconfig { context: deployment.name.clone(), text: yaml::emit(&value, &yaml::Style::default()) })
+    Ok(Kubeconfig { context: deployment.name.clone(), text: yaml::emit(&value, &yaml::YamlStyle::default()) })
 }
 
 /// Where kubectl would write: the first file of KUBECONFIG, or else ~/.kube/config. A link is followed.
-pub fn own_path(around: &Surroundings) -> Option<PathBuf> {
+pub fn own_path(around: &ProcessEnvironment) -> Option<PathBuf> {
     let named = std::env::split_paths(around.variable("KUBECONFIG").unwrap_or_default());
     let named = named.into_iter().find(|path| !path.as_os_str().is_empty()).map(|path| around.absolute(path));
     let path = named.or_else(|| around.home.as_ref().map(|home| home.join(".kube/config")))?;
@@ -78,7 +78,7 @@ pub fn own_path(around: &Surroundings) -> Option<PathBuf> {
 }
 
 fn deployment(request: &Request<'_>) -> Result<Deployment, Error> {
-    let resources = resource::load(request.file, &options::allowed(request.settings)?)?.into_iter();
+    let resources = resource::load_resources(request.file, &options::allowed(request.settings)?)?.into_iter();
     let mut found = resources.filter_map(|resource| match resource {
         Resource::KarmadaDeployment(deployment) => Some(deployment),
         _ => None,
@@ -94,7 +94,7 @@ fn deployment(request: &Request<'_>) -> Result<Deployment, Error> {
 /// A kubeconfig as JSON.
 fn parsed(path: &Path) -> Result<Json, KubeconfigError> {
     let invalid = || KubeconfigError::Invalid { path: path.to_owned() };
-    let text = read::text(path).map_err(|error| KubeconfigError::Unreadable { path: path.to_owned(), error })?;
+    let text = read::read_text(path).map_err(|error| KubeconfigError::Unreadable { path: path.to_owned(), error })?;
     let documents = yaml::plain_values(&text).map_err(|_| invalid())?;
     let json = match &documents[..] {
         [] => return Ok(json!({})),
@@ -216,9 +216,10 @@ spec:
     fn a_request_gives_the_admin_s_kubeconfig_or_says_why_there_is_none() {
         let directory = tempfile::tempdir().unwrap();
         let (file, own) = (directory.path().join("karmada.yaml"), directory.path().join("config"));
-        let around = Surroundings { directory: directory.path().to_owned(), ..Surroundings::default() };
+        let around = ProcessEnvironment { directory: directory.path().to_owned(), ..ProcessEnvironment::default() };
         let settings = Settings::load(&around).unwrap();
-        let of = |own: Option<&Path>| read(&Request { file: &file, settings: &settings, merge_into: own });
+        let of =
+            |own: Option<&Path>| read_admin_kubeconfig(&Request { file: &file, settings: &settings, merge_into: own });
         let refused = |own: Option<&Path>| of(own).unwrap_err().to_string();
         let deployment = |name: &str| DEPLOYMENT.replace("NAME", name);
         std::fs::write(&file, "").unwrap();
@@ -245,11 +246,11 @@ spec:
 
     #[test]
     fn the_own_kubeconfig_is_the_first_of_kubeconfig_or_that_of_the_home_directory() {
-        let around = |named: &str, home: Option<&str>| Surroundings {
+        let around = |named: &str, home: Option<&str>| ProcessEnvironment {
             variables: [("KUBECONFIG".to_owned(), named.to_owned())].into(),
             directory: "/nonexistent/work".into(),
             home: home.map(PathBuf::from),
-            ..Surroundings::default()
+            ..ProcessEnvironment::default()
         };
         let path = |named, home| own_path(&around(named, home)).map(|path| path.display().to_string());
         assert_eq!(path(":/nonexistent/a:/b", Some("/nonexistent/home")).unwrap(), "/nonexistent/a");

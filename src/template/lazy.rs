@@ -287,7 +287,8 @@ pub(super) fn needs_settling(value: &Value) -> bool {
 /// What a failing value says, as our error.
 fn invalid(value: &Value) -> Error {
     match value.try_iter() {
-        Err(error) => Error::inside(&error).cloned().unwrap_or_else(|| Error::other(super::engine_error_text(&error), None))
+        Err(error) => {
+            Error::inside(&error).cloned().unwrap_or_else(|| Error::other(super::engine_error_text(&error), None))
         }
         Ok(_) => Error::other("a value that cannot be rendered", None),
     }
@@ -311,12 +312,12 @@ mod tests {
     fn rendered(text: &str, name: &str, value: Value) -> String {
         let mut scope = Scope::default();
         scope.push(Arc::new(Vars::from([(name.into(), value)])));
-        Templar::new().render_string(&Template::value(text, None), &scope).unwrap()
+        Templar::new().render_string(&Template::template_value(text, None), &scope).unwrap()
     }
 
     #[test]
     fn a_namespace_is_rendered_before_a_filter_gets_it() {
-        let list = Value::from(vec![Template::value("{{ 1 + 1 }}", None)]);
+        let list = Value::from(vec![Template::template_value("{{ 1 + 1 }}", None)]);
         let text = "{% set ns = namespace(a=1) %}{% set ns.l = l %}{{ ns | to_json }}";
         assert_eq!(rendered(text, "l", list), "{\"a\": 1, \"l\": [2]}");
     }

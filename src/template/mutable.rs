@@ -7,7 +7,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
 use super::conversions::fail;
-use super::lazy::{Lazy, View, Views};
+use super::lazy::{Lazy, ScopeView, Views};
 use crate::value::mutex::Mutex;
 use crate::value::{DEEPEST, Value};
 

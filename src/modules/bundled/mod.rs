@@ -35,10 +35,13 @@ struct Question {
 /// A program that was found, and what its file looked like then.
 type Answer = (FoundProgram, Option<Key>);
 
+/// A question, and what the bundle and its manifest looked like then.
+type Asked = (Question, [Option<Key>; 2]);
+
 /// The programs that were found, by the question and what the bundle and its manifest look like. Programs are large, and all hosts
 /// ask for the same at the same time: each is found and hashed once, unless something changes.
 #[derive(Debug, Default)]
-pub(in crate::modules) struct FoundPrograms(Mutex<HashMap<(Question, [Option<Key>; 2]), Arc<OnceCell<Answer>>>>);
+pub(in crate::modules) struct FoundPrograms(Mutex<HashMap<Asked, Arc<OnceCell<Answer>>>>);
 
 impl FoundPrograms {
     /// Finds a program. The bundle must not change while a run lasts.
