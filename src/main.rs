@@ -19,7 +19,7 @@ static CARRIED: EmbeddedPlaybooks = EmbeddedPlaybooks {
 fn main() -> ExitCode {
     // Memory holds passwords and keys: no core file is written of it, and no other program of the same user reads it.
     // Programs that this one starts are as they would be without it, for `exec` ends this.
-    #[expect(clippy::let_underscore_must_use, reason = "a kernel that refuses is no reason not to work")]
+    #[expect(clippy::let_underscore_must_use, reason = "windlass also works if the kernel refuses")]
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     windlass::cli::run_command_line(std::env::args_os(), &CARRIED).into()
 }

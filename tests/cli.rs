@@ -519,7 +519,7 @@ fn a_terminal_that_is_closed_lets_the_task_in_flight_end() {
 fn a_value_that_grows_deeper_and_deeper_is_refused() {
     let grow = "    - set_fact: {v: []}\n    - set_fact: {v: '{{ [v] }}'}\n      loop: '{{ range(250) }}'\n";
     let built = "    - debug: msg=\"{% set n = namespace(v=[]) %}{% for i in range(3000) %}{% set n.v = [n.v] %}{% endfor %}{{ n.v }}\"\n";
-    let kept = "its value nests more than 200 lists and mappings";
+    let kept = "its value has more than 200 nested lists and mappings";
     for (tasks, why) in [(grow, kept), (built, "more than 1000 lists and mappings within each other")] {
         let directory = directory(&[("p.yml", &format!("{TASKS}{tasks}"))]);
         let (code, out, _) = playbook(directory.path(), &["-i", "a,", "-c", "local", "p.yml"]);

@@ -24,7 +24,7 @@ pub fn is_archive(path: &Path) -> bool {
 pub fn pack(root: &Path, manifest: &Manifest, to: &Path) -> Result<(), Error> {
     let cannot = |error: std::io::Error| Error::io("write", to, &error);
     if to.exists() && !to.is_file() {
-        return Err(cannot(std::io::Error::other("it is there, and not a file")));
+        return Err(cannot(std::io::Error::other("it exists, and is not a file")));
     }
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // As any new file of the person's: what their umask leaves of it.
@@ -98,7 +98,7 @@ pub(super) fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Erro
     file.sync_all().map_err(cannot)?;
     match std::fs::rename(temporary.path(), &root) {
         Ok(()) => {
-            #[expect(clippy::let_underscore_must_use, reason = "the directory has its own name now")]
+            #[expect(clippy::let_underscore_must_use, reason = "the directory was renamed")]
             let _ = temporary.keep();
         }
         // Somebody else was faster.

@@ -30,7 +30,7 @@ pub fn recipe(name: &str, version: &str) -> Result<Recipe, Error> {
         let all = recipe_names();
         return Err(match nearest(name, all.iter().filter_map(|one| one.split('@').next())) {
             Some(near) if near != name => error.hint(format!("did you mean {near:?}?")),
-            _ => error.hint("write a recipe of your own, and pass it with -f"),
+            _ => error.hint("write your own recipe, and pass it with -f"),
         });
     };
     Recipe::parse_recipe(text, Path::new(&file), &[("release", version)])

@@ -227,7 +227,7 @@ impl Bundle {
         }
         match elf::architecture(&path)? {
             Some(real) if real != item.architecture => Err(Error::new(format!(
-                "{} in the bundle {} is for {real}, and the manifest says {}",
+                "{} in the bundle {}: architecture mismatch: the manifest says {}, found {real}",
                 item.file, self.name, item.architecture
             ))),
             _ => Ok(sha256),

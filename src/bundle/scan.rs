@@ -81,7 +81,7 @@ fn untold(candidate: &Candidate) -> Error {
     let Candidate { file, architecture, .. } = candidate;
     let why = match architecture == ANY || architecture == elf::own() {
         true => "it does not report its version".to_owned(),
-        false => format!("it is for {architecture}, which this machine cannot run"),
+        false => format!("it is built for {architecture}, which this machine cannot run"),
     };
     Error::new(format!("cannot find out the version of {}: {why}", file.display()))
         .hint("put it into a directory whose name is the version, such as v1.2.3")

@@ -108,7 +108,7 @@ fn an_altered_a_missing_and_a_disguised_file_are_told() {
         "v1.2.3/missing is missing from the bundle BUNDLE"
     );
     let told = message(root.path(), bundle.find_program(wanted("disguised")));
-    assert_eq!(told, "v1.2.3/disguised in the bundle BUNDLE is for arm64, and the manifest says amd64");
+    assert_eq!(told, "v1.2.3/disguised in the bundle BUNDLE: architecture mismatch: the manifest says amd64, found arm64");
     assert_eq!(bundle.verify().unwrap().len(), 3);
 }
 
@@ -121,7 +121,7 @@ fn a_version_that_cannot_be_told_is_asked_for() {
     if foreign {
         assert_eq!(
             error.message,
-            "cannot find out the version of etcd: it is for arm64, which this machine cannot run"
+            "cannot find out the version of etcd: it is built for arm64, which this machine cannot run"
         );
     }
     assert!(error.hint.unwrap().contains("v1.2.3"));

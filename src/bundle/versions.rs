@@ -40,10 +40,10 @@ fn answer(program: &Path, question: &str) -> Option<String> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let mut stdout = child.stdout.take().expect("it was asked to be piped");
+    let mut stdout = child.stdout.take().expect("stdout is piped");
     let reader = std::thread::spawn(move || {
         let mut text = Vec::new();
-        #[expect(clippy::let_underscore_must_use, reason = "what was read before an error is used")]
+        #[expect(clippy::let_underscore_must_use, reason = "the output up to an error is used")]
         let _ = std::io::Read::read_to_end(&mut stdout, &mut text);
         text
     });
@@ -54,9 +54,9 @@ fn answer(program: &Path, question: &str) -> Option<String> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    #[expect(clippy::let_underscore_must_use, reason = "the program may have ended by itself")]
+    #[expect(clippy::let_underscore_must_use, reason = "the program may have exited already")]
     let _ = child.kill();
-    #[expect(clippy::let_underscore_must_use, reason = "a program that was killed has no answer")]
+    #[expect(clippy::let_underscore_must_use, reason = "a killed program has no exit code")]
     let _ = child.wait();
     None
 }

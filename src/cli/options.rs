@@ -21,7 +21,7 @@ pub(super) struct InventorySource {
     /// a comma list "a,b,", or kube:[CONTEXT/]NAMESPACE/NAME
     #[arg(short = 'i', long = "inventory", alias = "inventory-file", value_name = "INVENTORY")]
     pub inventory: Vec<String>,
-    /// Run only on hosts that match this pattern, too
+    /// Run only on hosts that also match this pattern
     #[arg(short = 'l', long, value_name = "PATTERN")]
     pub limit: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(super) struct RunArgs {
     pub forks: Option<usize>,
     #[command(flatten)]
     pub offline: Offline,
-    /// More directories with modules of your own
+    /// More directories with your own modules
     #[arg(short = 'M', long, value_name = "DIRECTORY", value_delimiter = ':')]
     pub module_path: Vec<PathBuf>,
     /// Clear the fact cache of the hosts

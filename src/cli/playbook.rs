@@ -64,7 +64,7 @@ pub(super) struct PlaybookArgs {
     /// With a custom resource as inventory: remove at most this many members (default 1)
     #[arg(long, value_name = "N", default_value_t = 1)]
     max_removals: usize,
-    /// Run notified handlers on failed hosts, too
+    /// Also run notified handlers on failed hosts
     #[arg(long)]
     force_handlers: bool,
     /// More directories with roles

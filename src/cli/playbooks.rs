@@ -26,7 +26,7 @@ enum PlaybooksCommand {
 /// Runs the sub-command.
 pub(crate) fn write_playbooks(args: &PlaybooksArgs) -> Result<ExitCode, CliError> {
     let PlaybooksCommand::Export { directory } = &args.command;
-    let carried = carried::get().ok_or_else(|| anyhow!("this program carries no playbooks"))?;
+    let carried = carried::get().ok_or_else(|| anyhow!("this build contains no playbooks"))?;
     let export = || -> std::io::Result<()> {
         std::fs::create_dir_all(directory)?;
         carried.export(directory)

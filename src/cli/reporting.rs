@@ -27,7 +27,7 @@ pub(super) struct Reporting {
     /// Print at the end how long tasks, roles and hosts took
     #[arg(long)]
     profile: bool,
-    /// Append the whole output to FILE, too, with times
+    /// Also append the whole output to FILE, with times
     #[arg(long = "log-file", value_name = "FILE")]
     log_file: Option<PathBuf>,
     /// Send traces to an OpenTelemetry collector (OTLP over HTTP), such as http://localhost:4318

@@ -49,7 +49,7 @@ pub(super) struct AdHocArgs {
     /// A line for each result
     #[arg(short = 'o', long)]
     pub one_line: bool,
-    /// Write each host's result into a file in this directory, too
+    /// Also write each host's result into a file in this directory
     #[arg(short = 't', long, value_name = "DIRECTORY")]
     pub tree: Option<PathBuf>,
     /// List the hosts and exit

@@ -56,7 +56,7 @@ impl Connection for Local {
             .map_err(failed)?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-            unreachable!("all three were asked to be piped");
+            unreachable!("all three streams are pipes");
         };
         let (keep, dropped) = oneshot::channel::<()>();
         let (tell, told) = oneshot::channel();
@@ -68,7 +68,7 @@ impl Connection for Local {
             match status {
                 Ok(Ok(exit)) => Ok(exit),
                 Ok(Err(error)) => Err(Error::Lost { name, reason: error.to_string() }),
-                Err(_) => Err(Error::Lost { name, reason: "nobody waited for the program".into() }),
+                Err(_) => Err(Error::Lost { name, reason: "the program is not awaited before".into() }),
             }
         };
         Ok(Process { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr: Box::new(stderr), exit: exit.boxed() })
@@ -114,7 +114,7 @@ async fn watch(mut child: Child, dropped: oneshot::Receiver<()>, tell: oneshot::
     let group = child.id();
     tokio::select! {
         status = child.wait() => {
-            #[expect(clippy::let_underscore_must_use, reason = "nobody waits if the process was dropped at the same moment")]
+            #[expect(clippy::let_underscore_must_use, reason = "the receiver may be dropped")]
             let _ = tell.send(status.map(exit));
             return;
         }
@@ -126,13 +126,13 @@ async fn watch(mut child: Child, dropped: oneshot::Receiver<()>, tell: oneshot::
         }
         if let Some(group) = group.and_then(|id| i32::try_from(id).ok()) {
             // SAFETY: kill(2) touches no memory. The child is not reaped yet, so the number is still its own.
-            #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+            #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
             unsafe {
                 libc::kill(-group, signal);
             }
         }
     }
-    #[expect(clippy::let_underscore_must_use, reason = "nobody waits for the exit code of a dropped process")]
+    #[expect(clippy::let_underscore_must_use, reason = "the exit code of a dropped process is not needed")]
     let _ = child.wait().await;
 }
 

@@ -50,7 +50,7 @@ fn bits(address: IpAddr) -> u32 {
 pub(super) fn of_this_machine() -> io::Result<Vec<Network>> {
     let mut list = std::ptr::null_mut();
     // SAFETY: getifaddrs(3) writes one pointer, to a list that is ours until freeifaddrs(3).
-    #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+    #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
     if unsafe { libc::getifaddrs(&mut list) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -58,7 +58,7 @@ pub(super) fn of_this_machine() -> io::Result<Vec<Network>> {
     let mut next = list;
     while !next.is_null() {
         // SAFETY: an entry of the list, which is not freed yet; its pointers are null or lead to addresses of their family.
-        #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+        #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
         let (entry, address, mask) = unsafe {
             let entry = &*next;
             (entry, address_of(entry.ifa_addr), address_of(entry.ifa_netmask))
@@ -74,7 +74,7 @@ pub(super) fn of_this_machine() -> io::Result<Vec<Network>> {
         next = entry.ifa_next;
     }
     // SAFETY: the list that getifaddrs(3) gave, once.
-    #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+    #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
     unsafe {
         libc::freeifaddrs(list);
     }
@@ -83,7 +83,7 @@ pub(super) fn of_this_machine() -> io::Result<Vec<Network>> {
 
 /// # Safety
 /// The pointer is null, or leads to a socket address as long as its family says.
-#[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+#[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
 unsafe fn address_of(socket: *const libc::sockaddr) -> Option<IpAddr> {
     // SAFETY: what is asked of the caller. The reads do not ask for alignment.
     unsafe {

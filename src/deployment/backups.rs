@@ -92,11 +92,11 @@ pub enum BackupError {
     NotTaken { failures: Vec<String> },
     #[error("the snapshot that arrived is damaged: {0}; nothing was kept")]
     Damaged(String),
-    #[error("{} has backups of {found}, and this deployment's etcd is {wanted}\nhint: give every deployment a directory of its own", path.display())]
+    #[error("{} has backups of {found}, and this deployment's etcd is {wanted}\nhint: use a separate directory for every deployment", path.display())]
     OtherCluster { path: PathBuf, found: String, wanted: String },
     #[error(
-        "the snapshot has revision {revision}, but {newest} in {} of the same cluster has revision {known}: the cluster went back, \
-         or the member that was asked lags far behind\nhint: run windlass etcd check", path.display()
+        "the snapshot has revision {revision}, but {newest} in {} of the same cluster has revision {known}: the cluster was restored \
+         to an older state, or this member lags far behind\nhint: run windlass etcd check", path.display()
     )]
     WentBack { path: PathBuf, revision: u64, newest: String, known: u64 },
 }
@@ -300,7 +300,7 @@ fn verify_raw(path: &Path) -> Result<(u64, String), BackupError> {
     };
     match read().map_err(io_error(path))? {
         (size, sha256, true) => Ok((size, sha256)),
-        _ => Err(BackupError::Damaged("its end is not the digest of the rest".to_owned())),
+        _ => Err(BackupError::Damaged("its checksum does not match".to_owned())),
     }
 }
 

@@ -59,7 +59,7 @@ pub enum Error {
     UnplannedRemovals { members: Vec<String> },
     #[error(
         "windlass stopped, because the inventory now names other hosts for {name} than those that windlass showed and locked\n\
-         hint: start again, to see what would be done there"
+         hint: run the command again; it shows the changes on these hosts"
     )]
     OtherHosts { name: String },
     #[error("--limit {limit} names no host of the inventory")]

@@ -255,7 +255,7 @@ impl<'a> Item<'a> {
         };
         match (done, apart) {
             (Ok(done), _) if done.outcome.values.values().any(is_too_deep) => {
-                let message = format!("its value nests more than {DEEPEST} lists and mappings");
+                let message = format!("its value has more than {DEEPEST} nested lists and mappings");
                 (from_error(&modules::Error::failed(message)), Vec::new())
             }
             (Ok(done), Some(apart)) => self.follow(delegate, apart, done).await,

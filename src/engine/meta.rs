@@ -142,7 +142,7 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
         Ok(read) if read.confined == job.inventory.confined => read,
         read => {
             let became = Diagnostic::new(
-                "its source has changed from a file of yours to a resource from an API: start windlass again",
+                "its source has changed from a local file to a resource from an API: start windlass again",
                 None,
             );
             let complaints = read.err().unwrap_or_else(|| vec![became]);

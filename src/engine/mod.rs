@@ -142,7 +142,7 @@ impl Run {
     fn tell(&self, event: Event) {
         #[expect(
             clippy::let_underscore_must_use,
-            reason = "a report that ended is no reason to stop halfway through a change"
+            reason = "a change is not interrupted because its report ended"
         )]
         let _ = self.events.send(event.into());
     }

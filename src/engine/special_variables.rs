@@ -173,7 +173,7 @@ pub static VARIABLES: &[LanguageItem] = &[
         .example("\"{{ inventory_hostname }}\""),
     LanguageItem::new("inventory_hostname_short", "The name of the host in the inventory up to its first dot.")
         .example("\"{{ inventory_hostname_short }}\""),
-    LanguageItem::new("item", "In a loop: the current item, unless loop_control gives it another name.")
+    LanguageItem::new("item", "In a loop: the current item, unless loop_control renames it.")
         .example("\"{{ item }}\""),
     LanguageItem::new("omit", "A value that omits the argument that it is given to.")
         .example("\"{{ mode | default(omit) }}\""),

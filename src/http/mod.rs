@@ -306,11 +306,11 @@ async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit:
         let Some(frame) = within(limit, request, piece).await? else { break };
         if let Ok(bytes) = frame.into_data() {
             let rest = left.checked_sub(bytes.len() as u64);
-            left = rest.ok_or_else(|| broken(format!("the answer is larger than {} GiB", LARGEST_DOWNLOAD >> 30)))?;
-            sink.write_all(&bytes).await.map_err(|error| broken(format!("cannot store it: {error}")))?;
+            left = rest.ok_or_else(|| broken(format!("the response is larger than {} GiB", LARGEST_DOWNLOAD >> 30)))?;
+            sink.write_all(&bytes).await.map_err(|error| broken(format!("cannot store the response: {error}")))?;
         }
     }
-    sink.flush().await.map_err(|error| broken(format!("cannot store it: {error}")))
+    sink.flush().await.map_err(|error| broken(format!("cannot store the response: {error}")))
 }
 
 fn message(request: &Request) -> Result<hyper::Request<Full<Bytes>>, String> {

@@ -37,7 +37,7 @@ pub(crate) fn page(page: &WebPage) -> Result<String, String> {
         RequestOptions { tls: &tls, limit: page.limit, redirects, unredirected: &page.unredirected, network: &network };
     let answer = wait_for(manner.send_from_here(&mut request))?.map_err(|error| error.to_string())?;
     match answer.status {
-        200..=299 => String::from_utf8(answer.body).map_err(|_| "the answer is not UTF-8 text".into()),
+        200..=299 => String::from_utf8(answer.body).map_err(|_| "the response is not UTF-8 text".into()),
         status => Err(format!("the server responded {status} {}", answer.reason)),
     }
 }

@@ -48,7 +48,7 @@ impl Streamed {
         let mut text = Vec::new();
         while let Some(bytes) = self.next().await? {
             if text.len() + bytes.len() > most {
-                let reason = format!("the answer is larger than {most} bytes");
+                let reason = format!("the response is larger than {most} bytes");
                 return Err(HttpError::Protocol { address: self.address.clone(), reason });
             }
             text.extend_from_slice(&bytes);

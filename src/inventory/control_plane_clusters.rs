@@ -46,7 +46,7 @@ impl Inventory {
             [group::DEPLOYMENT, group::DEL_MEMBER].into_iter().for_each(|group| {
                 self.add_host_to_group(group, &seen.name);
             });
-            let host = self.hosts.get_mut(seen.name.as_str()).expect("it was put there just now");
+            let host = self.hosts.get_mut(seen.name.as_str()).expect("it was just inserted");
             let vars = seen.vars.iter().map(|(name, value)| (Arc::from(name.as_str()), Value::from(Serde(value))));
             host.vars.extend(vars);
         }

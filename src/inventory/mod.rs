@@ -231,7 +231,7 @@ impl Inventory {
     pub fn add_host(&mut self, name: &str, groups: &[String], vars: Vars) -> Result<bool, Diagnostic> {
         let mut changed = !self.hosts.contains_key(name);
         self.put_host(graph::ALL, name, None, None);
-        let host = self.hosts.get_mut(name).expect("it was put there just now");
+        let host = self.hosts.get_mut(name).expect("it was just inserted");
         for (key, value) in vars {
             changed |= host.vars.get(&key) != Some(&value);
             host.added.insert(key.clone());

@@ -36,14 +36,14 @@ fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
             Ok(step) if step > 0 => (begin, end, step),
             _ => return Err(bad("the step must be a whole number above 0")),
         },
-        _ => return Err(bad("write BEGIN:END or BEGIN:END:STEP")),
+        _ => return Err(bad("write START:END or START:END:STEP")),
     };
     if end.is_empty() {
-        return Err(bad("it has no end"));
+        return Err(bad("it has no last value"));
     }
     if let (Some(first), Some(last)) = (letter(begin), letter(end)) {
         if first > last {
-            return Err(bad("its begin is after its end"));
+            return Err(bad("its start is after its end"));
         }
         return Ok(LETTERS[first..=last].chars().step_by(step).map(String::from).collect());
     }
@@ -54,10 +54,10 @@ fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
     // A leading zero asks for numbers of equal width, so the end must show the same width.
     let width = if begin.len() > 1 && begin.starts_with('0') { begin.len() } else { 0 };
     if width > 0 && width != end.len() {
-        return Err(bad("with leading zeros, begin and end must have the same number of digits"));
+        return Err(bad("with leading zeros, start and end must have the same number of digits"));
     }
     if first > last {
-        return Err(bad("its begin is after its end"));
+        return Err(bad("its start is after its end"));
     }
     if (last - first) / step as u64 >= MOST as u64 {
         return Err(bad(&format!("it has more than {MOST} names")));

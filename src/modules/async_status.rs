@@ -68,7 +68,7 @@ impl Module for AsyncStatus {
         returns: &[
             Return::new("ansible_job_id", "The job"),
             Return::new("started", "Whether it was started"),
-            Return::new("finished", "Whether it has ended; then its task's results are returned, too"),
+            Return::new("finished", "Whether it has ended; then its task's results are also returned"),
             Return::new("results_file", "The directory of the job on the host"),
             Return::new("erased", "What mode cleanup removed"),
         ],

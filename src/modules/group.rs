@@ -40,7 +40,7 @@ impl Module for GroupModule {
                 .default("present")
                 .choices(&["present", "absent"]),
             Argument::new("system", ArgumentKind::Bool, "Whether a new group gets a system group id").default("false"),
-            Argument::new("non_unique", ArgumentKind::Bool, "Whether the id may be that of another group, too")
+            Argument::new("non_unique", ArgumentKind::Bool, "Whether another group may also have this id")
                 .default("false"),
             Argument::new(
                 "force",

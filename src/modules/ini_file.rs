@@ -101,7 +101,7 @@ impl Module for IniFile {
             Argument::new(
                 "modify_inactive_option",
                 ArgumentKind::Bool,
-                "Whether to replace a commented-out line with the option, too",
+                "Whether to also replace a commented-out line with the option",
             )
             .default("true"),
             Argument::new("follow", ArgumentKind::Bool, "Whether to write through a symbolic link at path")

@@ -121,7 +121,7 @@ impl Module for Modprobe {
         if !acts || self.state == State::Absent || self.is_loaded(remote).await? {
             return Ok(Outcome { changed: acts, ..outcome });
         }
-        let warning = format!("modprobe succeeded, but the kernel has no module {}: is it an alias?", self.name);
+        let warning = format!("modprobe succeeded, but the kernel did not load a module {}; check whether it is an alias", self.name);
         Ok(outcome.with("warnings", vec![warning]))
     }
 }

@@ -210,13 +210,13 @@ impl Module for Mount {
                 None => remote.remove(&table).await,
             };
             if let Err(lost) = restored {
-                return Err(Error::failed(format!("{error}; restoring {table} failed, too: {lost}")));
+                return Err(Error::failed(format!("{error}; restoring {table} also failed: {lost}")));
             }
         }
         if matches!(act, MountAction::Replace | MountAction::Remount) {
             self.as_before(&entry, remote)
                 .await
-                .map_err(|lost| Error::failed(format!("{error}; mounting the old source again failed, too: {lost}")))?;
+                .map_err(|lost| Error::failed(format!("{error}; mounting the old source again also failed: {lost}")))?;
         }
         for directory in change.make.iter().rev() {
             remote.run(&Command::program(["rmdir", "--", directory])).await?;

@@ -25,7 +25,7 @@ impl Local for Pause {
     const DOC: Doc = Doc {
         name: "pause",
         collection: "ansible.builtin",
-        summary: "Wait for some time, or until somebody at the terminal confirms",
+        summary: "Wait for some time, or until a person at the terminal confirms",
         arguments: &[
             Argument::new(
                 "seconds",

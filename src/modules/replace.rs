@@ -99,7 +99,7 @@ impl Module for Replace {
         if !matches!(self.encoding.to_ascii_lowercase().replace('_', "-").as_str(), "utf-8" | "utf8" | "ascii") {
             return Err(Error::Failed {
                 message: format!("replace: unknown encoding {:?}", self.encoding),
-                hint: Some("use utf-8; bytes that are not UTF-8 stay as they are".to_owned()),
+                hint: Some("use utf-8; bytes that are not UTF-8 are kept".to_owned()),
             });
         }
         let target = Target::read_target(probe, &self.path).await?;

@@ -61,7 +61,7 @@ impl Module for Sysctl {
             .default("false"),
             Argument::new("reload", ArgumentKind::Bool, "Whether to load the file after a change").default("true"),
             Argument::new("sysctl_file", ArgumentKind::Path, "The file").default("/etc/sysctl.conf"),
-            Argument::new("sysctl_set", ArgumentKind::Bool, "Whether to set the value in the running kernel, too")
+            Argument::new("sysctl_set", ArgumentKind::Bool, "Whether to also set the value in the running kernel")
                 .default("false"),
         ],
         free_form: None,

@@ -82,7 +82,7 @@ impl Module for User {
         arguments: &[
             Argument::new("name", ArgumentKind::Str, "The user").alias(&["user"]).required(),
             Argument::new("uid", ArgumentKind::Int, "The user id"),
-            Argument::new("non_unique", ArgumentKind::Bool, "Whether the id may be that of another user, too")
+            Argument::new("non_unique", ArgumentKind::Bool, "Whether another user may also have this id")
                 .default("false"),
             Argument::new("group", ArgumentKind::Str, "The primary group, which must exist"),
             Argument::new("groups", ArgumentKind::List(&ArgumentKind::Str), "More groups; an empty list means none"),
@@ -103,7 +103,7 @@ impl Module for User {
                 "The hash of the password, as the filter password_hash returns it",
             )
             .mark_secret(),
-            Argument::new("update_password", ArgumentKind::Str, "Whether to set the password of an existing user, too")
+            Argument::new("update_password", ArgumentKind::Str, "Whether to also set the password of an existing user")
                 .default("always")
                 .choices(&["always", "on_create"]),
             Argument::new("password_lock", ArgumentKind::Bool, "Whether to lock the password"),
@@ -127,7 +127,7 @@ impl Module for User {
             Argument::new("state", ArgumentKind::Str, "Whether they should exist")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("remove", ArgumentKind::Bool, "Whether to remove the home directory of a removed user, too")
+            Argument::new("remove", ArgumentKind::Bool, "Whether to also remove the home directory of a removed user")
                 .default("false"),
             Argument::new(
                 "force",

@@ -76,7 +76,7 @@ impl Module for WaitFor {
             Argument::new(
                 "search_regex",
                 ArgumentKind::Str,
-                "A regular expression that the file or the port must match, too",
+                "A regular expression that the file or the data from the port must also match",
             ),
             Argument::new(
                 "state",

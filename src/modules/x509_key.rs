@@ -42,7 +42,7 @@ impl Module for X509Key {
         collection: "windlass",
         summary: "Generate a private key, and write its public key",
         arguments: &[
-            Argument::new("path", ArgumentKind::Path, "The private key; one that is there is used, any other made")
+            Argument::new("path", ArgumentKind::Path, "The private key; generated if it does not exist")
                 .required(),
             Argument::new("publickey_path", ArgumentKind::Path, "A file for the public key, PEM"),
             Argument::new("key_type", ArgumentKind::Str, "The curve of a new key")

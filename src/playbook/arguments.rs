@@ -1,4 +1,4 @@
-//! The arguments of a module, checked against its documentation: variable_names, types, choices, required ones.
+//! The arguments of a module, checked against its documentation: names, types, choices, required ones.
 
 use std::sync::Arc;
 

@@ -61,7 +61,7 @@ impl LoadState<'_> {
                 continue;
             }
             let complaint = if self.is_module(name) {
-                Diagnostic::new(format!("module {name:?} beside \"block\""), Some(&key.origin))
+                Diagnostic::new(format!("module {name:?} next to \"block\""), Some(&key.origin))
                     .hint("start another task with \"-\"")
             } else {
                 keywords::unknown(name, &key.origin, KeywordScope::Block)

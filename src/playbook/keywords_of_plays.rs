@@ -107,7 +107,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("pre_tasks", KeywordType::Any, PLAY)
-        .about("Tasks that run before roles; the handlers they notify run before the roles too.")
+        .about("Tasks that run before roles; the handlers they notify also run before the roles.")
         .example(
             "
 - hosts: all

@@ -18,7 +18,7 @@ pub(super) const LOOP_CONTROL: &[Argument] = &[
     ),
     Argument::new("pause", ArgumentKind::Float, "Seconds to wait between two items"),
     Argument::new("extended", ArgumentKind::Bool, "Whether to set ansible_loop").default("false"),
-    Argument::new("extended_allitems", ArgumentKind::Bool, "Whether ansible_loop has all items, too").default("true"),
+    Argument::new("extended_allitems", ArgumentKind::Bool, "Whether ansible_loop also has all items").default("true"),
 ];
 
 /// Sorted by name.

@@ -108,7 +108,7 @@ impl LoadState<'_> {
         self.written_list(node)
     }
 
-    /// `vars_files`: variable_names, and lists of names of which the first that is there counts.
+    /// `vars_files`: file names, and lists of which the first existing file counts.
     pub(super) fn vars_files(&mut self, node: Option<&Node>) -> Vec<SourceValue> {
         let Some(node) = node else { return Vec::new() };
         let items = match &node.kind {
@@ -121,7 +121,7 @@ impl LoadState<'_> {
                 _ => std::slice::from_ref(item),
             };
             for name in names.iter().filter(|name| name.as_str().is_none() && !is_null(name)) {
-                let message = format!("\"vars_files\" must be a list of file variable_names, this is {}", name.what());
+                let message = format!("\"vars_files\" must be a list of file names, this is {}", name.what());
                 self.complain(Diagnostic::new(message, Some(&name.origin)));
             }
             self.complain_of_missing_file(item);

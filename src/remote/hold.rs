@@ -167,7 +167,7 @@ impl Lease {
 pub fn uptime() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: clock_gettime(2) writes a timespec, and that is what it is given.
-    #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+    #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) } != 0;
     assert!(!failed, "Linux has had this clock since 2.6.39");
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())

@@ -121,7 +121,7 @@ impl Probe {
         }
         let refused = |reason: String| Error::Refused { what: what(), reason };
         if answer.stdout == b"much\n" {
-            return Err(refused(format!("its output is more than {} MiB", execute::MOST_OUTPUT >> 20)));
+            return Err(refused(format!("its output is larger than {} MiB", execute::MOST_OUTPUT >> 20)));
         }
         match parse(&answer.stdout) {
             Some(Parsed::State(state)) => Ok(state),

@@ -276,7 +276,7 @@ fn read_stat<'a>(path: &str, answer: &'a Output) -> Result<Option<(Stat, &'a [u8
     match stat::parse_stat(&answer.stdout) {
         Some(found) => Ok(Some(found)),
         None if is_absence(&answer.stderr) => Ok(None),
-        None => Err(refused(format!("look at {path}"), &answer.stderr)),
+        None => Err(refused(format!("stat {path}"), &answer.stderr)),
     }
 }
 

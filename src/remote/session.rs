@@ -219,18 +219,18 @@ impl Session {
     pub(super) async fn close_session(&mut self) {
         if let Some(stdin) = self.stdin.as_mut().filter(|_| !self.busy) {
             // An idle shell takes its guard with it; at the mere end of its input the watcher has to look for that.
-            #[expect(clippy::let_underscore_must_use, reason = "a session that is gone ends by itself")]
+            #[expect(clippy::let_underscore_must_use, reason = "a closed session has already ended")]
             let _ = tokio::time::timeout(Duration::from_secs(1), stdin.write_all(b"exit\n")).await;
-            #[expect(clippy::let_underscore_must_use, reason = "a session that is gone ends by itself")]
+            #[expect(clippy::let_underscore_must_use, reason = "a closed session has already ended")]
             let _ = tokio::time::timeout(Duration::from_secs(1), stdin.flush()).await;
         }
         self.busy = true;
         self.stdin = None;
         let frames = &mut self.frames;
-        #[expect(clippy::let_underscore_must_use, reason = "what does not end in time is dropped, which ends it")]
+        #[expect(clippy::let_underscore_must_use, reason = "a session that does not end in time is dropped")]
         let _ = tokio::time::timeout(END, async move { while frames.skip().await {} }).await;
         if let Some(exit) = self.exit.take() {
-            #[expect(clippy::let_underscore_must_use, reason = "what does not end in time is dropped, which ends it")]
+            #[expect(clippy::let_underscore_must_use, reason = "a session that does not end in time is dropped")]
             let _ = tokio::time::timeout(END, exit).await;
         }
     }
@@ -385,7 +385,7 @@ impl Session {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.lost(None).await),
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
-                Err(Error::Refused { what: "keep what it says".into(), reason: error.to_string() })
+                Err(Error::Refused { what: "record its output".into(), reason: error.to_string() })
             }
             Err(error) => Err(self.lost(Some(error)).await),
         }

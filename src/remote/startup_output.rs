@@ -52,7 +52,7 @@ impl StartupOutput {
     /// Waits a moment for the end of the stream.
     pub(super) async fn ended(&mut self) {
         if !self.task.is_finished() {
-            #[expect(clippy::let_underscore_must_use, reason = "the words that came in time are enough")]
+            #[expect(clippy::let_underscore_must_use, reason = "the output up to then is enough")]
             let _ = tokio::time::timeout(Duration::from_millis(300), &mut self.task).await;
         }
     }

@@ -82,7 +82,7 @@ fn done(path: &str, answer: &Output) -> Result<(), Error> {
 /// What a written file is, as the answer tells.
 pub(super) fn written(path: &str, answer: &Output) -> Result<Stat, Error> {
     done(path, answer)?;
-    let unknown = || Error::Refused { what: format!("look at {path}"), reason: "stat prints something else".into() };
+    let unknown = || Error::Refused { what: format!("stat {path}"), reason: "stat prints something else".into() };
     stat::parse_stat(&answer.stdout).map(|(stat, _)| stat).ok_or_else(unknown)
 }
 

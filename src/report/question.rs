@@ -127,7 +127,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        #[expect(clippy::let_underscore_must_use, reason = "a terminal that is gone needs no settings")]
+        #[expect(clippy::let_underscore_must_use, reason = "a closed terminal needs no settings")]
         let _ = rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &self.0);
     }
 }

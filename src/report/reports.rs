@@ -146,7 +146,7 @@ impl Reports {
         for words in news {
             let event = Event::Warning(words);
             for sink in self.sinks.iter_mut().filter(|sink| sink.state == State::Well) {
-                #[expect(clippy::let_underscore_must_use, reason = "a report that fails just now is named at the end")]
+                #[expect(clippy::let_underscore_must_use, reason = "the end of the run reports a failed report")]
                 let _ = sink.report.event(SystemTime::now(), &event);
             }
         }

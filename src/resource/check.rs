@@ -65,7 +65,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn refuse(&mut self, path: &str, message: &str, node: &Node) -> &mut Diagnostic {
         self.complaints.push(Diagnostic::new(format!("{path} {message}"), Some(&node.origin)));
-        self.complaints.last_mut().expect("one was put there just now")
+        self.complaints.last_mut().expect("it was just inserted")
     }
 
     /// The value as JSON, defaults filled in; what is wrong in it is null.
@@ -192,7 +192,7 @@ impl Walk<'_> {
 
     fn integer(&mut self, schema: &Json, node: &Node, value: i64, path: &str) -> Json {
         let bound = |name: &str| schema[name].as_f64();
-        #[expect(clippy::cast_precision_loss, reason = "bounds in schemas are small")]
+        #[expect(clippy::cast_precision_loss, reason = "limits in schemas are small")]
         let number = value as f64;
         let least = bound("minimum").filter(|least| number < *least).map(|least| format!("at least {least}"));
         let most = bound("maximum").filter(|most| number > *most).map(|most| format!("at most {most}"));

@@ -97,7 +97,7 @@ fn with_way_out(complaint: Diagnostic) -> Diagnostic {
 
 /// Which of our kinds a document is, as an index of [`KINDS`].
 fn kind(node: &Node) -> Result<usize, Diagnostic> {
-    let version = node.get("apiVersion").expect("a document of our group has one");
+    let version = node.get("apiVersion").expect("a document of this API group has one");
     if version.as_str() != Some(API_VERSION) {
         let message = format!("apiVersion must be {API_VERSION}, this is {}", version.what());
         return Err(Diagnostic::new(message, Some(&version.origin)));

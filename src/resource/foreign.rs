@@ -292,7 +292,7 @@ impl Admission<'_> {
                 let name = entry.get("name").and_then(Json::as_str).unwrap_or_default();
                 if name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback()) {
                     let message = format!(" is {name}, which is the machine that windlass runs on");
-                    self.complain(&format!("spec.{list}[{index}].name"), message, "give it another name");
+                    self.complain(&format!("spec.{list}[{index}].name"), message, "rename it");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The custom resources, group `windlass.dev/v1alpha1`: their types, the schema that follows from these, and documents
 //! read from files and checked against it. Knows no hosts' state and no variables.
 
-#![expect(unreachable_pub, reason = "what the derive macros write for the types is public")]
+#![expect(unreachable_pub, reason = "the derive macros generate public items")]
 
 mod check;
 mod components;
@@ -51,7 +51,7 @@ pub const API_VERSION: &str = "windlass.dev/v1alpha1";
 
 /// A document of one of our kinds that passed every rule, defaults filled in.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "few are read, and each is taken apart at once")]
+#[expect(clippy::large_enum_variant, reason = "few are read, and each is converted at once")]
 pub enum Resource {
     KarmadaDeployment(Deployment),
     EtcdBackup(NamedResource<EtcdBackupSpec>),

@@ -14,7 +14,7 @@ use super::{EtcdBackup, EtcdRestore, KarmadaDeployment};
 /// The definitions of all kinds, as an API server takes them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let unwrapped = |definition: CustomResourceDefinition| {
-        let mut json = serde_json::to_value(definition).expect("a definition is JSON");
+        let mut json = serde_json::to_value(definition).expect("a definition is valid JSON");
         plain(&mut json);
         for version in json["spec"]["versions"].as_array_mut().into_iter().flatten() {
             let spec = &mut version["schema"]["openAPIV3Schema"]["properties"]["spec"];

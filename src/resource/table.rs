@@ -80,9 +80,9 @@ pub enum RunsOn {
 
 /// All components, in the order of the table.
 pub static TABLE: LazyLock<Vec<ComponentEntry>> = LazyLock::new(|| {
-    let file = yaml::plain_values(TEXT).expect("the table is YAML, as its test says");
-    let table = file[0].get_attr("karmada_component_table").expect("the file has the table, as its test says");
-    Vec::deserialize(table).expect("the table has the fields of this program, as its test says")
+    let file = yaml::plain_values(TEXT).expect("a test reads this table");
+    let table = file[0].get_attr("karmada_component_table").expect("a test reads this table");
+    Vec::deserialize(table).expect("a test reads this table")
 });
 
 /// The fields of the components for which `wanted` is true.

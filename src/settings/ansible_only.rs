@@ -50,7 +50,7 @@ pub static GROUPS: &[SettingGroup] = &[
     },
     SettingGroup {
         standing: Relevance::NotNeeded,
-        why: "windlass puts nothing into a temporary directory of the host",
+        why: "windlass writes nothing to a temporary directory of the host",
         settings: &[
             ("defaults.remote_tmp", &["ANSIBLE_REMOTE_TEMP", "ANSIBLE_REMOTE_TMP"], "~/.ansible/tmp"),
             ("defaults.system_tmpdirs", &["ANSIBLE_SYSTEM_TMPDIRS"], "/var/tmp,/tmp"),
@@ -113,7 +113,7 @@ pub static GROUPS: &[SettingGroup] = &[
     },
     SettingGroup {
         standing: Relevance::NotNeeded,
-        why: "windlass has no such choice",
+        why: "windlass does not support this option",
         settings: &[
             ("defaults.validate_action_group_metadata", &["ANSIBLE_VALIDATE_ACTION_GROUP_METADATA"], "true"),
             ("inventory.inventory_unparsed_warning", &["ANSIBLE_INVENTORY_UNPARSED_WARNING"], "true"),
@@ -160,7 +160,7 @@ pub static GROUPS: &[SettingGroup] = &[
     },
     SettingGroup {
         standing: Relevance::NotNeeded,
-        why: "windlass has no directory of its own",
+        why: "windlass has no such directory",
         settings: &[("defaults.home", &["ANSIBLE_HOME"], "~/.ansible")],
     },
     SettingGroup {
@@ -285,7 +285,7 @@ pub static GROUPS: &[SettingGroup] = &[
     },
     SettingGroup {
         standing: Relevance::NotHonoured,
-        why: "SSH is built in, and has no such program or choice",
+        why: "SSH is built in, without such a program or option",
         settings: &[
             ("ssh_connection.ssh_executable", &["ANSIBLE_SSH_EXECUTABLE"], "ssh"),
             ("ssh_connection.private_key", &["ANSIBLE_PRIVATE_KEY"], ""),

@@ -376,7 +376,7 @@ pub const LOCALHOST_WARNING: Setting =
     setting("defaults", "localhost_warning", SettingKind::Bool, "true", "warn if there is no inventory")
         .env(&["ANSIBLE_LOCALHOST_WARNING"]);
 pub const INVENTORY_EXPORT: Setting =
-    setting("inventory", "export", SettingKind::Bool, "false", "windlass inventory keeps variables at their groups")
+    setting("inventory", "export", SettingKind::Bool, "false", "windlass inventory shows variables at their groups")
         .env(&["ANSIBLE_INVENTORY_EXPORT"])
         .option("export");
 

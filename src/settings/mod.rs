@@ -135,7 +135,7 @@ impl Settings {
         let same = |one: &&&Setting| one.section == setting.section && one.key == setting.key;
         let all = SETTINGS.iter().zip(&self.in_force);
         let found = all.into_iter().find(|(one, _)| same(one));
-        found.map(|(_, found)| found).expect("every setting stands in SETTINGS, which a test checks")
+        found.map(|(_, found)| found).expect("a test checks that SETTINGS has every setting")
     }
 
     /// The value that somebody set; None: the default holds.

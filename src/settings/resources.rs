@@ -9,8 +9,7 @@ pub const RESOURCE_TRUST: Setting = setting(
     "resource_trust",
     SettingKind::Choice(&["own", "foreign"]),
     "own",
-    "whom to trust with custom resources in files; foreign: treat them as from somebody else, as those from an API \
-     always are",
+    "how far to trust custom resources in files; foreign: restrict them like resources from an API",
 )
 .env(&["WINDLASS_RESOURCE_TRUST"]);
 pub const RESOURCE_NETWORKS: Setting = setting(
@@ -43,7 +42,7 @@ pub const RESOURCE_FILES: Setting = setting(
     "resource_files",
     SettingKind::NamedPaths,
     "",
-    "files that a resource from an API may name; everybody who can write such a resource can read them",
+    "files that a resource from an API may name; every user who can write such a resource can read them",
 )
 .env(&["WINDLASS_RESOURCE_FILES"]);
 pub const RESOURCE_HOOKS: Setting = setting(

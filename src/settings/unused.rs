@@ -113,7 +113,7 @@ fn unknown_key(entry: &IniEntry, known: &[(&str, &str)]) -> Diagnostic {
     let message = format!("unknown setting {:?} in [{}]", entry.key, entry.section);
     let complaint = Diagnostic::new(message, Some(&entry.key_origin));
     if let Some((section, key)) = known.iter().find(|(section, key)| *key == entry.key && *section != entry.section) {
-        return complaint.hint(format!("{key} belongs into [{section}]"));
+        return complaint.hint(format!("{key} belongs in [{section}]"));
     }
     let here = known.iter().filter(|(section, _)| *section == entry.section).map(|(_, key)| *key);
     with_hint(complaint, &entry.key, here)

@@ -35,7 +35,7 @@ pub(super) fn to_text(value: &Value) -> String {
 
 /// A value that must be text.
 pub(super) fn only_text(value: &Value) -> Result<String, Error> {
-    value.as_str().map(str::to_owned).ok_or_else(|| fail(format!("text is needed, this is {}", kind(value))))
+    value.as_str().map(str::to_owned).ok_or_else(|| fail(format!("expected text, this is {}", kind(value))))
 }
 
 /// A value as a whole number.

@@ -18,7 +18,7 @@ pub(super) static FUNCTIONS: &[(LanguageItem, Add)] = &[
     (
         LanguageItem::new(
             "cycler",
-            "An object whose method next() returns the values one after the other, in a cycle.",
+            "An object whose method next() returns the values in turn, and starts over after the last one.",
         )
         .takes("values...")
         .example("cycler('odd', 'even')"),
@@ -103,7 +103,7 @@ pub(super) static FUNCTIONS: &[(LanguageItem, Add)] = &[
         },
     ),
     (
-        LanguageItem::new("range", "A sequence of whole numbers, without the end.")
+        LanguageItem::new("range", "A sequence of whole numbers, without its end value.")
             .takes("start=0, end, step=1")
             .gives("range(1, 4) | list", "[1, 2, 3]"),
         |env| env.add_function("range", range),

@@ -58,7 +58,7 @@ pub(super) static TESTS: &[(LanguageItem, Test)] = &[
         |_, args| Ok(std::path::Path::new(&path(args)?).is_dir()),
     ),
     (
-        LanguageItem::new("divisibleby", "Whether a number can be divided by another without rest.")
+        LanguageItem::new("divisibleby", "Whether a number can be divided by another without a remainder.")
             .takes("number")
             .gives("6 is divisibleby(3)", "True"),
         |_, args| remainder(args, None).map(|rest| rest == 0.0),
@@ -182,7 +182,7 @@ pub(super) static TESTS: &[(LanguageItem, Test)] = &[
         |_, args| Ok(std::path::Path::new(&path(args)?).is_symlink()),
     ),
     (
-        LanguageItem::new("link_exists", "Whether a path of the controller exists, be it a link that leads nowhere.")
+        LanguageItem::new("link_exists", "Whether a path of the controller exists, even as a broken symbolic link.")
             .gives("'/etc' is link_exists", "True"),
         |_, mut args| Ok(std::fs::symlink_metadata(args.text_argument("path")?).is_ok()),
     ),
@@ -429,7 +429,7 @@ fn remainder(mut args: Args, by: Option<i64>) -> Result<f64, Error> {
 fn same_file(mut args: Args) -> Result<bool, Error> {
     let (a, b) = (args.text_argument("path")?, args.text_argument("other")?);
     let whole =
-        |path: String| std::fs::canonicalize(&path).map_err(|error| fail(format!("cannot look at {path}: {error}")));
+        |path: String| std::fs::canonicalize(&path).map_err(|error| fail(format!("cannot stat {path}: {error}")));
     Ok(whole(a)? == whole(b)?)
 }
 

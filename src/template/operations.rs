@@ -280,7 +280,7 @@ fn slice(value: &Value, bounds: &[Value]) -> Result<Value, Error> {
             let list: Vec<Value> = value.try_iter()?.collect();
             Ok(like(value, places(list.len(), start, stop, step).map(|at| list[at].clone()).collect()))
         }
-        _ => Err(fail(format!("{} has no slices", super::conversions::kind(value)))),
+        _ => Err(fail(format!("{} cannot be sliced", super::conversions::kind(value)))),
     }
 }
 

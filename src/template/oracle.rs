@@ -21,7 +21,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("{{ 'a\nb' | splitlines }}", "not in ansible-core, but in common use"),
     (
         "{{ users | groupby('active', default=false) | map('first') | list }}",
-        "ansible-core fails by a fault of its own",
+        "ansible-core fails because of its own bug",
     ),
     ("{{ d | json_query('b.c') }}", "of community.general"),
     ("{{ users | json_query('[?uid > `1`].name') }}", "of community.general"),

@@ -61,7 +61,7 @@ fn run(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
 
 fn run_here(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
     let place = program.display();
-    let asked = serde_json::to_vec(asked).map_err(|error| format!("cannot be asked: {error}"))?;
+    let asked = serde_json::to_vec(asked).map_err(|error| format!("cannot receive its arguments: {error}"))?;
     let mut command = Command::new(program);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if base.is_dir() {

@@ -188,7 +188,7 @@ async fn download(
         let wanted = DownloadRequest { url: &url, sha256: digest.and_then(hex_of), size: None, headers: &headers };
         match client.download_file(&wanted).await {
             Ok(found) => return Ok(found),
-            Err(DownloadError::Login) => answers.push(format!("cannot download {url}: the server wants a login")),
+            Err(DownloadError::Login) => answers.push(format!("cannot download {url}: the server requires a login")),
             Err(DownloadError::Error(error)) if error.hint.is_some() => return Err(error),
             Err(DownloadError::Error(error)) => answers.push(error.message),
         }
@@ -226,7 +226,7 @@ fn placed(taken: &ExtractedMember, source: &RecipeSource, whole: &Path) -> Resul
     } else {
         let real = architecture_of(&taken.path)?.unwrap_or_else(|| ANY.to_owned());
         if real != *architecture && real != ANY {
-            let message = format!("{origin}: {} is for {real}, not for {architecture}", taken.name);
+            let message = format!("{origin}: {}: architecture mismatch: expected {architecture}, found {real}", taken.name);
             return Err(match architecture == ANY {
                 true => Error::new(message).hint("write {arch} into its address, or add architecture"),
                 false => Error::new(message),

@@ -39,7 +39,7 @@ pub(super) struct DownloadRequest<'a> {
 
 /// Why there is no file.
 pub(super) enum DownloadError {
-    /// The server wants a login, or another one.
+    /// The server requires a login, or rejected the one that was sent.
     Login,
     Error(Error),
 }
@@ -124,7 +124,7 @@ impl Client {
                 return Err(AttemptError::Passing(answered(&streamed.head)));
             }
             if streamed.head.status == 200 && !streamed.shows_its_end() {
-                let why = format!("{url} does not say how long its answer is");
+                let why = format!("{url} sent neither a Content-Length nor chunks");
                 return Err(Error::new(why).into());
             }
             let body = streamed.body_text(most).await.map_err(|failure| AttemptError::Passing(failure.to_string()))?;
@@ -133,7 +133,7 @@ impl Client {
         };
         self.repeated(url, attempt).await.map_err(|failed| match failed {
             DownloadError::Error(error) => error,
-            DownloadError::Login => Error::new(format!("{url} wants a login")),
+            DownloadError::Login => Error::new(format!("{url} requires a login")),
         })
     }
 
@@ -221,7 +221,7 @@ impl Client {
         *resumed |= begin > 0;
         if wanted.sha256.is_none() && !streamed.shows_its_end() {
             let message =
-                format!("{url} does not say how long the file is, so windlass cannot know that it is complete");
+                format!("{url} sent no Content-Length, so windlass cannot check that the file is complete");
             return Err(Error::new(message).hint("give its digest").into());
         }
         let total = streamed.length().map(|length| begin + length);

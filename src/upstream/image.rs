@@ -70,7 +70,7 @@ pub(super) async fn from_registry(
     if let (Some(own), Some(digest)) = (&reference.digest, wanted.digest)
         && own != digest
     {
-        return Err(Error::new(format!("{name} names another digest than {digest}")));
+        return Err(Error::new(format!("{name} has a different digest, expected {digest}")));
     }
     let (repository, text) = registry::find_field(client, &reference, mirrors, wanted.digest).await?;
     let digest = format!("sha256:{}", bytes_to_hex(&Sha256::digest(&text)));

@@ -1,14 +1,14 @@
 //! Floating-point numbers as whole numbers.
 
 /// The whole part of a number. Beyond the ends of `i64` it is the end; what is no number is 0.
-#[expect(clippy::cast_possible_truncation, reason = "the fraction goes, and `as` keeps to the ends")]
+#[expect(clippy::cast_possible_truncation, reason = "the fraction is dropped on purpose, and `as` saturates")]
 pub fn whole_part(number: f64) -> i64 {
     number as i64
 }
 
 /// The whole part of a number, within the ends of `u32`.
 pub fn clamped(number: f64) -> u32 {
-    u32::try_from(whole_part(number).clamp(0, u32::MAX.into())).expect("it is within the ends")
+    u32::try_from(whole_part(number).clamp(0, u32::MAX.into())).expect("it is within the range")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! change under a lock is one step, so that what is behind it is whole; the panic itself is reported by whoever waits for
 //! that thread. `clippy.toml` refuses the standard library's locks elsewhere.
 
-#![expect(clippy::disallowed_types, reason = "the one place that knows the standard library's locks")]
+#![expect(clippy::disallowed_types, reason = "the only place that uses the standard library's locks")]
 
 use std::sync::{MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 

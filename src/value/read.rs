@@ -33,7 +33,7 @@ pub fn printed(mut program: Child) -> io::Result<(ExitStatus, Vec<u8>)> {
     let mut content = Vec::new();
     let read = program.stdout.take().map_or(Ok(()), |output| up_to(output, MOST, &mut content));
     if read.is_err() {
-        #[expect(clippy::let_underscore_must_use, reason = "the program may have ended by itself")]
+        #[expect(clippy::let_underscore_must_use, reason = "the program may have exited already")]
         let _ = program.kill();
     }
     let status = program.wait()?;

@@ -243,7 +243,7 @@ async fn a_certificate_of_a_recorded_authority_is_enough() {
 #[tokio::test]
 async fn a_certificate_that_does_not_fit_is_refused_with_the_reason() {
     let cases: [(&'static [&'static str], &str); 4] = [
-        (&["-n", "web2.example.com"], "its certificate is for web2.example.com, not for 127.0.0.1"),
+        (&["-n", "web2.example.com"], "its certificate is valid for web2.example.com, not for 127.0.0.1"),
         (&["-n", "127.0.0.1", "-V", "20200101:20200102"], "its certificate has expired"),
         (&["-n", "127.0.0.1", "-V", "20450101:20460102"], "its certificate is not valid yet"),
         (&["-n", "127.0.0.1"], "which is not a known CA"),

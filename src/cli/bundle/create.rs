@@ -24,7 +24,7 @@ pub(super) struct Create {
     /// A recipe that windlass carries: karmada@1.18.2, etcd@3.5.21
     #[arg(value_name = "NAME@VERSION", group = "what")]
     named: Option<String>,
-    /// A recipe of your own: what to download, from where, with which digests
+    /// Your own recipe: what to download, from where, with which digests
     #[arg(short, long, value_name = "FILE", group = "what")]
     file: Option<PathBuf>,
     /// Directory with programs, resource definitions (in crds/) and packages
@@ -148,7 +148,7 @@ fn sources(rows: &[SourceRow], recorded: &KnownDigests) -> String {
                 let how = match (was_known, recorded.contains_key(name)) {
                     (true, false) => "matches the known digest",
                     (true, true) => "matches the recorded digest",
-                    (false, _) => "NOT PROVED: the digest was not known",
+                    (false, _) => "NOT VERIFIED: the digest was not known",
                 };
                 format!("{digest}  {how}")
             }
@@ -185,7 +185,7 @@ fn record(path: &Path, mut recorded: KnownDigests, rows: &[SourceRow]) -> anyhow
     let style = yaml::YamlStyle { sort_keys: true, width: 400, ..yaml::YamlStyle::default() };
     let pairs = recorded.iter().map(|(name, digest)| (name.clone(), Value::from(digest.as_str())));
     let text = yaml::emit(&Value::from_pairs(pairs), &style);
-    let text = format!("# What servers sent to windlass bundle create. Nobody has vouched for these digests.\n{text}");
+    let text = format!("# Digests of the files that windlass bundle create downloaded. Not verified against a second source.\n{text}");
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let cannot = || format!("cannot write {}", path.display());
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
@@ -195,8 +195,8 @@ fn record(path: &Path, mut recorded: KnownDigests, rows: &[SourceRow]) -> anyhow
     file.persist(path).with_context(cannot)?;
     let digests = if added == 1 { "1 digest".to_owned() } else { format!("{added} digests") };
     warn(&format!(
-        "recorded {digests} in {}: they are what the servers sent, and nobody has vouched for them; compare them with \
-         another source",
+        "recorded {digests} in {}: they are computed from the downloads, not verified against a second source; \
+         compare them before you trust them",
         path.display()
     ));
     Ok(())

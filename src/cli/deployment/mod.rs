@@ -127,7 +127,7 @@ impl From<Error> for CliError {
             Error::Run(_) => None,
             Error::NoSource => Some("pass -f FILE, a file with a KarmadaDeployment"),
             Error::Lock(lock::Error::Held(_)) => {
-                Some("wait until it has ended, or take over with --break-lock: it can change nothing from then on")
+                Some("wait until it has ended, or take over its lock with --break-lock: then it can change nothing more")
             }
             _ => None,
         };

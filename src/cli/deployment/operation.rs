@@ -110,7 +110,7 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError>
         if args.check || prepared.is_empty() && !gives_up {
             return Ok(ExitCode::Ok);
         }
-        if !args.yes && !agrees("Go on?", "--yes goes on without asking, --check only shows this", control)? {
+        if !args.yes && !agrees("Continue?", "--yes skips the question, --check only shows this", control)? {
             return Ok(declined(control));
         }
         Ok(prepared.carry_out(&request, control).await?.into())

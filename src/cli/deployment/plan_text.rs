@@ -18,7 +18,7 @@ pub(super) fn plan(plan: &Plan, detail: bool) -> String {
         text.push_str(&format!("limited to {limit}\n"));
     }
     if !plan.reach.left_out.is_empty() {
-        text.push_str(&format!("left out, because they do not answer: {}\n", plan.reach.left_out.join(", ")));
+        text.push_str(&format!("skipped, because they do not answer: {}\n", plan.reach.left_out.join(", ")));
     }
     let (shown, same): (Vec<&PlannedStage>, Vec<&PlannedStage>) =
         plan.stages.iter().partition(|planned| planned.state != StageState::Same || !planned.found.failures.is_empty());
@@ -397,7 +397,7 @@ To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
         plan_of.reach.left_out.push("h3".into());
         let expected = "\
 Plan for prod
-left out, because they do not answer: h3
+skipped, because they do not answer: h3
 
 members: 1 host
   south        1 API object

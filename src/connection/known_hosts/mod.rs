@@ -242,7 +242,7 @@ impl KnownHosts {
         }
         let principals = certificate.valid_principals();
         if !principals.is_empty() && !principals.iter().any(|principal| matches_list(principal, &name.host)) {
-            return Err(format!("its certificate is for {}, not for {}", principals.join(", "), name.host));
+            return Err(format!("its certificate is valid for {}, not for {}", principals.join(", "), name.host));
         }
         Ok(())
     }

@@ -131,7 +131,7 @@ impl ChannelReader {
                 tokio::spawn(async move { write.close().await });
             }
         }
-        #[expect(clippy::let_underscore_must_use, reason = "nobody may be waiting for the end")]
+        #[expect(clippy::let_underscore_must_use, reason = "the receiver may be dropped")]
         let _ = self.ended.send(true);
         drop(self.permit.take());
     }
@@ -160,7 +160,7 @@ impl ChannelReader {
 
     fn exited(&mut self, how: Exit) {
         if let Some(exit) = self.exit.take() {
-            #[expect(clippy::let_underscore_must_use, reason = "nobody may be waiting for the exit code")]
+            #[expect(clippy::let_underscore_must_use, reason = "the receiver may be dropped")]
             let _ = exit.send(how);
         }
     }
@@ -176,7 +176,7 @@ impl ChannelReader {
 /// Tells a program that nobody listens any more: end of file and, if it still runs, a hang-up, as when a terminal is
 /// closed. Not within the driver: the connection may wait for that one to take in what came.
 async fn hang_up(write: Arc<ChannelWriteHalf<Msg>>, running: bool, mut ended: watch::Receiver<bool>) {
-    #[expect(clippy::let_underscore_must_use, reason = "a channel that is gone has no input to end")]
+    #[expect(clippy::let_underscore_must_use, reason = "a closed channel has no input to end")]
     let _ = write.eof().await;
     // A program that is only just being started may not be there to get the first.
     let calls = if running { GRACE.as_millis() / CALL_AGAIN.as_millis() } else { 0 };
@@ -211,7 +211,7 @@ struct Input {
 impl Input {
     fn new(write: Arc<ChannelWriteHalf<Msg>>, mut ended: watch::Receiver<bool>, hold: ChannelRef) -> Self {
         let closed = Box::pin(async move {
-            #[expect(clippy::let_underscore_must_use, reason = "an error is the end of the driver, too")]
+            #[expect(clippy::let_underscore_must_use, reason = "the driver also ends on an error")]
             let _ = ended.wait_for(|ended| *ended).await;
         });
         Input { to: Box::pin(write.make_writer()), write, closed, shut: false, _hold: hold }
@@ -223,7 +223,7 @@ impl Input {
         }
         if self.closed.as_mut().poll(cx).is_ready() {
             self.shut = true;
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads it any more"));
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the reader was dropped"));
         }
         Ok(())
     }

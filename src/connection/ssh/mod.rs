@@ -139,7 +139,7 @@ impl Connection for Ssh {
                 Some(ChannelMsg::Failure) => {
                     #[expect(
                         clippy::let_underscore_must_use,
-                        reason = "a connection that is gone has no channel to close"
+                        reason = "a closed connection has no channel to close"
                     )]
                     let _ = channel.close().await;
                     return Err(refused("the host's SSH server does not allow commands"));
@@ -202,27 +202,27 @@ impl Connection for Ssh {
 
 /// Ends what runs, says goodbye, and waits for neither for long.
 async fn part(handle: &Handle<Client>, line: &Line, closing: &watch::Sender<bool>, permits: &Semaphore) {
-    #[expect(clippy::let_underscore_must_use, reason = "nobody may be listening")]
+    #[expect(clippy::let_underscore_must_use, reason = "the receiver may be dropped")]
     let _ = closing.send(true);
     if line.lost.borrow().is_some() {
         return;
     }
     let all = u32::try_from(CAPACITY).expect("a small number");
-    #[expect(clippy::let_underscore_must_use, reason = "channels that do not end in time are cut off")]
+    #[expect(clippy::let_underscore_must_use, reason = "channels that do not end in time are closed")]
     let _ = tokio::time::timeout(PARTING, permits.acquire_many(all)).await;
     let goodbye = async {
-        #[expect(clippy::let_underscore_must_use, reason = "the connection may be gone already")]
+        #[expect(clippy::let_underscore_must_use, reason = "the connection may be closed already")]
         let _ = handle.disconnect(Disconnect::ByApplication, "", "").await;
-        #[expect(clippy::let_underscore_must_use, reason = "an error is the end of the connection, too")]
+        #[expect(clippy::let_underscore_must_use, reason = "the connection also ends on an error")]
         let _ = line.lost.clone().wait_for(Option::is_some).await;
     };
-    #[expect(clippy::let_underscore_must_use, reason = "a host that does not answer is left")]
+    #[expect(clippy::let_underscore_must_use, reason = "a host that does not answer is abandoned")]
     let _ = tokio::time::timeout(PARTING, goodbye).await;
 }
 
 impl Drop for Ssh {
     fn drop(&mut self) {
-        #[expect(clippy::let_underscore_must_use, reason = "nobody may be listening")]
+        #[expect(clippy::let_underscore_must_use, reason = "the receiver may be dropped")]
         let _ = self.closing.send(true);
         let (Some(handle), Ok(runtime)) = (self.handle.take(), tokio::runtime::Handle::try_current()) else { return };
         let (line, closing) = (self.line.clone(), self.closing.clone());

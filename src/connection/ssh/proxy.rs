@@ -22,7 +22,7 @@ pub(super) struct ProxyError(watch::Receiver<Option<String>>);
 impl ProxyError {
     /// What it said, at the latest when it closes its error output.
     pub(super) async fn last_line(&mut self) -> Option<String> {
-        #[expect(clippy::let_underscore_must_use, reason = "what the program said until then is enough")]
+        #[expect(clippy::let_underscore_must_use, reason = "the output up to then is enough")]
         let _ = timeout(LAST_WORDS, async { while self.0.changed().await.is_ok() {} }).await;
         self.0.borrow().clone()
     }
@@ -63,7 +63,7 @@ async fn attend(
         // From here on it has nothing more to say; `last` goes and tells so.
     };
     let over = async {
-        #[expect(clippy::let_underscore_must_use, reason = "a dropped sender releases it, too")]
+        #[expect(clippy::let_underscore_must_use, reason = "a dropped sender also releases it")]
         let _ = released.await;
         tokio::time::sleep(LAST_WORDS).await;
     };
@@ -71,7 +71,7 @@ async fn attend(
         () = over => {}
         _ = async { hearing.await; child.wait().await } => {}
     }
-    #[expect(clippy::let_underscore_must_use, reason = "the program may have ended by itself")]
+    #[expect(clippy::let_underscore_must_use, reason = "the program may have exited already")]
     let _ = child.kill().await;
 }
 

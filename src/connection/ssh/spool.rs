@@ -65,7 +65,7 @@ impl SpoolWriter {
             return;
         }
         if let Err(error) = state.add(bytes) {
-            state.end = Some(End::Broken(format!("cannot hold its output in a temporary file: {error}")));
+            state.end = Some(End::Broken(format!("cannot store its output in a temporary file: {error}")));
         }
         state.wake();
     }

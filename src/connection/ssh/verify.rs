@@ -164,7 +164,7 @@ impl HostKeyCheck {
                 let place = format!("{}:{}", record.file.display(), record.line);
                 let message = self.changed(&record, shown);
                 let hint = format!(
-                    "somebody may be intercepting the connection; if the host was reinstalled, and the fingerprint is \
+                    "an attacker may be intercepting the connection; if the host was reinstalled, and the fingerprint is \
                      its own, remove the old key: {place}"
                 );
                 (message, hint)

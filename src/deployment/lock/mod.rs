@@ -76,7 +76,7 @@ pub enum Error {
     #[error("cannot lock the deployment: another run is taking the lock at the same time")]
     Contended,
     #[error(
-        "cannot lock the deployment: its hosts have used up all tokens, which no run does; remove {file} from them while \
+        "cannot lock the deployment: the tokens on its hosts are at the maximum, which no run reaches; remove {file} from them while \
          nothing runs"
     )]
     NoToken { file: String },
@@ -383,7 +383,7 @@ impl LockOptions<'_> {
         let lock = Lock::start_heartbeat(hold, held, self.majority(), self.opens.clone());
         if !claims.waits.is_zero() {
             (self.tell)(&format!(
-                "waiting {} s until the previous lock holder can change nothing any more",
+                "waiting {} s until the previous lock holder can change nothing more",
                 claims.waits.as_secs()
             ));
             tokio::time::sleep(claims.waits).await;

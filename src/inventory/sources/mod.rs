@@ -156,7 +156,7 @@ impl Inventory {
                 return Err(Diagnostic::new("a host must have a name", origin));
             }
             self.put_host(group, name, named.port, Some(path));
-            let host = self.hosts.get_mut(name.as_str()).expect("it was put there just now");
+            let host = self.hosts.get_mut(name.as_str()).expect("it was just inserted");
             host.vars.extend(vars.iter().cloned());
         }
         vars.iter().for_each(|(name, _)| self.check_variable_name(name, origin));

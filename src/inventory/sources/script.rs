@@ -105,7 +105,7 @@ impl Script<'_> {
         }
         for child in self.names(entries.get("children"), name, "children")? {
             inventory.source_group(child, None)?;
-            inventory.add_child(name, child).map_err(|message| self.complaint(&format!("is wrong: {message}")))?;
+            inventory.add_child(name, child).map_err(|message| self.complaint(&format!("is invalid: {message}")))?;
         }
         Ok(())
     }

@@ -78,7 +78,7 @@ fn ini_mistakes_are_shown_where_they_stand() {
     assert_eq!(refused("h", "[x:vars]\na=1\n"), "1:1: [x:vars] is for an unknown group: \"x\" (add a section [x])");
     assert!(
         refused("h", "w1\n w[3:1] a=1\n")
-            .starts_with("2:2: invalid range [3:1] in \"w[3:1]\": its begin is after its end")
+            .starts_with("2:2: invalid range [3:1] in \"w[3:1]\": its start is after its end")
     );
     assert!(refused("h", "w a=1 b 'c\n").starts_with("1:9: a quote is not closed"));
     assert!(refused("h", "w a=1\tb\n").starts_with("1:7: invalid variable \"b\""));

@@ -167,7 +167,7 @@ fn reachable(cluster: &Cluster) -> Finding {
     }
     refused(
         format!("{} of {all} members answer; not: {}", all - silent.len(), silent.join(", ")),
-        "start the members that are down; remove one that is gone for good with etcdctl member remove ID",
+        "start the members that are down; remove one that does not come back, with etcdctl member remove ID",
     )
 }
 

@@ -67,7 +67,7 @@ impl Module for EtcdGate {
                 .default("false"),
             Argument::new("checks", ArgumentKind::List(&ArgumentKind::Str), "The checks to make (default: all)")
                 .default("[]"),
-            Argument::new("skip", ArgumentKind::List(&ArgumentKind::Str), "The checks to leave out").default("[]"),
+            Argument::new("skip", ArgumentKind::List(&ArgumentKind::Str), "The checks to skip").default("[]"),
             Argument::new("fsync_limit_ms", ArgumentKind::Float, "How slow the disk may be, in milliseconds")
                 .default("1000"),
             Argument::new("certificate_days", ArgumentKind::Int, "How many days certificates must be valid at least")

@@ -61,7 +61,7 @@ impl Module for EtcdClusterInfo {
             Argument::new(
                 "whole_cluster",
                 ArgumentKind::Bool,
-                "Whether to query members that are not among the endpoints, too, at the addresses that they registered",
+                "Whether to also query members that are not among the endpoints, at the addresses that they registered",
             )
             .default("false"),
             Argument::new(
@@ -74,7 +74,7 @@ impl Module for EtcdClusterInfo {
             Argument::new(
                 "allow_full",
                 ArgumentKind::Bool,
-                "Whether members may be out of space: leaves out the alarm NOSPACE, and the health that members report, \
+                "Whether members may be out of space: skips the NOSPACE alarm, and the health that members report, \
                  which includes it",
             )
             .default("false"),

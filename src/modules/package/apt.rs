@@ -155,7 +155,7 @@ impl Module for Apt {
             Argument::new(
                 "install_recommends",
                 ArgumentKind::Bool,
-                "Whether to install recommended packages, too (default: apt's own setting)",
+                "Whether to also install recommended packages (default: apt's own setting)",
             )
             .alias(&["install-recommends"]),
             Argument::new("default_release", ArgumentKind::Str, "The release to install packages from")
@@ -168,7 +168,7 @@ impl Module for Apt {
             )
             .default("no")
             .choices(&["no", "yes", "safe", "dist", "full"]),
-            Argument::new("purge", ArgumentKind::Bool, "Whether to remove the configuration of a removed package, too")
+            Argument::new("purge", ArgumentKind::Bool, "Whether to also remove the configuration of a removed package")
                 .default("false"),
             Argument::new(
                 "autoremove",

@@ -136,7 +136,7 @@ fn flush(directory: &Path) -> std::io::Result<()> {
     use std::os::fd::AsRawFd;
     let directory = fs::File::open(directory)?;
     // SAFETY: syncfs(2) takes a descriptor, which is open for as long as `directory` lives.
-    #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+    #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
     let failed = unsafe { libc::syncfs(directory.as_raw_fd()) } != 0;
     if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -225,7 +225,7 @@ pub(super) async fn host_tree_entries(
 /// A host says what it likes; no path may lead out of the directory.
 fn check_name(path: &str, top: &str) -> Result<(), Error> {
     if path.split('/').any(|part| matches!(part, "." | "..")) || path.starts_with('/') {
-        return Err(Error::failed(format!("the host reports a path {path:?} that leads out of {top}")));
+        return Err(Error::failed(format!("the host reports a path {path:?} that points outside {top}")));
     }
     if path.contains('\u{fffd}') {
         return Err(Error::failed(format!("the name {path:?} in {top} is not UTF-8")));

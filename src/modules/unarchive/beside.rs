@@ -29,7 +29,7 @@ newer=$3
 export newer
 [ -n "$(differing "$2" | head -n 1)" ] || exit 0
 if [ "$3" ]; then cp -a -u -- . "$2"; else cp -a -- . "$2"; fi && echo changed && exit
-# What is there in part is removed: whoever asks for the file only (creates) would believe in it.
+# What is there in part is removed: a task that only tests whether the file exists (creates) would take it for complete.
 find . -type f -exec sh -c '
     dest=$1; shift
     for path do

@@ -171,7 +171,7 @@ async fn a_login_without_a_shell_says_why() {
 #[tokio::test]
 async fn an_interrupt_is_not_ignored_by_programs() {
     // Whoever started the tests in the background may have had it ignored, which programs inherit and a shell keeps.
-    #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
+    #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
     // SAFETY: the default action is set; no handler of ours is involved.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_DFL);

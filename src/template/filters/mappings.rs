@@ -15,7 +15,7 @@ pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     (
         LanguageItem::new(
             "combine",
-            "Merges mappings; of equal keys the last one wins. With recursive, nested mappings are merged, too.",
+            "Merges mappings; for equal keys the last one wins. With recursive, nested mappings are also merged.",
         )
         .takes("others..., recursive=false, list_merge='replace'")
         .gives("{'a': 1, 'b': 2} | combine({'b': 3})", "{'a': 1, 'b': 3}"),

@@ -71,7 +71,7 @@ pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
 pub(super) fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = python::to_number(&args.req("value")?);
     let precision = args.int("precision")?.unwrap_or(0).clamp(-300, 300);
-    let precision = i32::try_from(precision).expect("it is within the ends");
+    let precision = i32::try_from(precision).expect("it is within the range");
     let method = args.text_or("method", "common");
     args.no_more_arguments()?;
     if value.as_str().is_some() || !value.is_number() {

@@ -60,7 +60,7 @@ fn only(args: &mut Args) -> Result<String, Error> {
     match value.kind() {
         ValueKind::String | ValueKind::Number => Ok(to_text(&value)),
         ValueKind::Bool => Ok(to_text(&value).to_lowercase()),
-        _ => Err(fail(format!("a text is needed, this is {}", kind(&value)))),
+        _ => Err(fail(format!("a expected text, this is {}", kind(&value)))),
     }
 }
 

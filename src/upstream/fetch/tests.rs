@@ -201,7 +201,7 @@ async fn without_a_digest_the_length_must_be_known() {
     });
     let message = get(&client, &address, None).await.unwrap_err();
     assert!(
-        message.ends_with("does not say how long the file is, so windlass cannot know that it is complete"),
+        message.ends_with("sent no Content-Length, so windlass cannot check that the file is complete"),
         "{message}"
     );
     assert_eq!(kept(cache.path(), "sha256"), 0);

@@ -88,7 +88,7 @@ fn the_image_of_an_architecture_is_chosen_from_an_index() {
     let all = index(&[attestation, unknown, windows, amd]);
     assert_eq!(all.child("amd64", "IMAGE").unwrap().digest, "amd");
     let message = all.child("arm64", "IMAGE").unwrap_err().message;
-    assert_eq!(message, "IMAGE is for unknown/unknown, windows/amd64, linux/amd64, not for linux/arm64");
+    assert_eq!(message, "IMAGE: architecture mismatch: expected linux/arm64, found unknown/unknown, windows/amd64, linux/amd64");
     let twice = index(&[amd, amd]);
     assert_eq!(twice.child("amd64", "IMAGE").unwrap_err().message, "IMAGE has several images for linux/amd64");
 }

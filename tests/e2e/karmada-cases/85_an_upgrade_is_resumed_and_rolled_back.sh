@@ -38,7 +38,7 @@ changes() {
 new_version=$(basename "$WINDLASS_BUNDLE"/karmada-*)
 new_version=${new_version#karmada-}
 karmada_command upgrade --bundle "$scratch/bundle"
-at_question 'Go on?' changes y "${sub_command[@]/--yes/--forks=5}"
+at_question 'Continue?' changes y "${sub_command[@]/--yes/--forks=5}"
 exits 1
 says 'input: bundle .*/bundle has changed'
 all_run "$old"

@@ -19,7 +19,7 @@ hosts kill h3
 write "$flag" member >"$file"
 site plan -T 5
 exits 4
-says '^left out, because they do not answer: cp-3$'
+says '^skipped, because they do not answer: cp-3$'
 says '^controlPlane: 2 hosts$'
 says '^Not done on cp-3: run this again when they answer\.$'
 site plan -T 5 -o "$scratch/plan.json"

@@ -125,7 +125,7 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a tenth is enough")]
+#[expect(clippy::cast_precision_loss, reason = "one decimal place is enough")]
 fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
 }

@@ -61,7 +61,7 @@ fn table(checks: &Checks) -> String {
         text.push_str(&format!("{}: {}\n", row.check, row.hint));
     }
     if !checks.problem.is_empty() {
-        text.push_str(&format!("no check was made: {}\n", checks.problem));
+        text.push_str(&format!("skipped all checks: {}\n", checks.problem));
     }
     text
 }

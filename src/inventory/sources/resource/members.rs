@@ -29,7 +29,7 @@ fn way(inventory: &Inventory, member: &Member) -> Vars {
     let Some(there) = &member.kubeconfig_on_host else {
         return [("ansible_connection".into(), Value::from("local"))].into();
     };
-    let host = inventory.hosts.get(there.host.as_str()).expect("a rule says that it is there");
+    let host = inventory.hosts.get(there.host.as_str()).expect("a validation rule requires it");
     let reached = host.vars.iter().filter(|(name, _)| name.starts_with("ansible_"));
     reached.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

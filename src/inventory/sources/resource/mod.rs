@@ -70,7 +70,7 @@ pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Ve
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
             if (deployment.namespace.as_deref(), deployment.name.as_str()) != (Some(namespace), name) {
-                let message = format!("{LIVE}{asked}: the API server answered with another object");
+                let message = format!("{LIVE}{asked}: the API server returned a different object");
                 return Err(Diagnostic::new(message, Some(&deployment.node.origin)).into());
             }
             put(inventory, deployment, None, cluster.clone())?;
@@ -160,7 +160,7 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
         let own = components.get(entry).and_then(|component| component.hosts.as_ref());
         stay(own.unwrap_or(&spec.control_plane.hosts))
     };
-    let api_server = TABLE.iter().find(|entry| entry.is_api_server()).expect("the table has it, as its test says");
+    let api_server = TABLE.iter().find(|entry| entry.is_api_server()).expect("a test reads this table");
     for entry in TABLE.iter() {
         let wanted = !entry.optional || components.get(entry).is_some_and(Component::is_enabled);
         let hosts = match entry.runs {
@@ -188,7 +188,7 @@ fn put_group(inventory: &mut Inventory, name: &str, hosts: Vec<String>) {
 
 /// Adds variables to a host that is there.
 fn extend(inventory: &mut Inventory, host: &str, vars: Vars) {
-    let host = inventory.hosts.get_mut(host).expect("it was put there before");
+    let host = inventory.hosts.get_mut(host).expect("it was inserted before");
     host.vars.extend(vars);
 }
 
