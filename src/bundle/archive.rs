@@ -66,7 +66,7 @@ pub(super) fn unpack_bundle(archive: &Path, around: &ProcessEnvironment) -> Resu
     unpack_below(archive, &cache.join("windlass/bundles"))
 }
 
-/// As [`unpack_bundle`], into a cache of one's own.
+/// As [`unpack_bundle`], into another cache.
 pub(super) fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
     let (manifest, text) = manifest_of(archive)?;
     let root = cache.join(&bytes_to_hex(&Sha256::digest(&text))[..16]);

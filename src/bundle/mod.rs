@@ -56,7 +56,7 @@ pub struct Bundle {
     /// As it was named, for messages.
     name: String,
     root: PathBuf,
-    /// None: a directory without one; it is looked at anew for each question.
+    /// None: the directory has no manifest; each query scans it again.
     manifest: Option<Manifest>,
 }
 
@@ -248,7 +248,7 @@ fn fits(version: &str, wanted: Option<&str>) -> bool {
 /// It cannot be read.
 pub fn file_digest(path: &Path) -> Result<String, Error> {
     let cannot = |error: std::io::Error| Error::io("read", path, &error);
-    // Whoever opens a pipe waits for its writer.
+    // Opening a pipe blocks until it has a writer.
     if !path.metadata().map_err(cannot)?.is_file() {
         return Err(cannot(std::io::Error::other("it is not a regular file")));
     }

@@ -193,7 +193,8 @@ impl Recipe {
     fn filled(&self, text: &str, architecture: Option<&str>) -> Result<String, Error> {
         let (mut filled, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once('{') {
-            let (name, after) = after.split_once('}').ok_or_else(|| self.wrong(&format!("{text:?} has no closing }}")))?;
+            let (name, after) =
+                after.split_once('}').ok_or_else(|| self.wrong(&format!("{text:?} has no closing }}")))?;
             let value = match name {
                 "arch" => architecture,
                 name => self.versions.get(name).map(String::as_str),

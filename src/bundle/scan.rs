@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::manifest::{ANY, Item, MANIFEST, Manifest};
 use super::{Error, ProgramQuery, elf, file_digest, versions};
 
-/// A whole directory, looked at.
+/// The result of scanning a whole directory.
 #[derive(Debug)]
 pub struct BundleScan {
     pub manifest: Manifest,
@@ -25,7 +25,7 @@ struct Candidate {
     version: Option<String>,
 }
 
-/// Looks at every file. Refused: a file whose version cannot be told.
+/// Examines every file. A file whose version is unknown is an error.
 pub fn scan(root: &Path) -> Result<BundleScan, Error> {
     let (mut candidates, mut left_out) = (Vec::new(), Vec::new());
     for file in files(root)? {
@@ -58,7 +58,7 @@ pub(super) fn scan_components(root: &Path, wanted: ProgramQuery<'_>) -> Result<V
         if fits && candidate.version.is_none() {
             candidate.version = version(root, &candidate).or_else(|| wanted.version.map(str::to_owned));
         }
-        // Of those for other architectures no more is told than that they are there.
+        // Programs for other architectures cannot run here, so their version stays unknown.
         let version = candidate.version.clone().or_else(|| (!fits).then(String::new));
         let version = version.ok_or_else(|| untold(&candidate))?;
         let Candidate { component, architecture, file, .. } = candidate;

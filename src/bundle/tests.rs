@@ -14,7 +14,7 @@ fn script(root: &Path, file: &str, version: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What begins as a program for an architecture does.
+/// The first bytes of a program for an architecture.
 fn program(root: &Path, file: &str, machine: u8) {
     let path = root.join(file);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -108,7 +108,10 @@ fn an_altered_a_missing_and_a_disguised_file_are_told() {
         "v1.2.3/missing is missing from the bundle BUNDLE"
     );
     let told = message(root.path(), bundle.find_program(wanted("disguised")));
-    assert_eq!(told, "v1.2.3/disguised in the bundle BUNDLE: architecture mismatch: the manifest says amd64, found arm64");
+    assert_eq!(
+        told,
+        "v1.2.3/disguised in the bundle BUNDLE: architecture mismatch: the manifest says amd64, found arm64"
+    );
     assert_eq!(bundle.verify().unwrap().len(), 3);
 }
 
@@ -125,7 +128,7 @@ fn a_version_that_cannot_be_told_is_asked_for() {
         );
     }
     assert!(error.hint.unwrap().contains("v1.2.3"));
-    // Unless whoever asks says which.
+    // Unless the caller names the version.
     let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap();
     let found = bundle
         .find_program(ProgramQuery { component: "etcd", architecture: "arm64", version: Some("3.5.21") })

@@ -16,7 +16,7 @@ pub(super) fn ask_secret(prompt: &str) -> anyhow::Result<Secret> {
         .with_context(|| format!("cannot ask for {prompt:?}: no terminal"))
 }
 
-/// Asks for a line. None: the run was told to stop before there was an answer.
+/// Asks for a line. None: the run was stopped before the answer.
 pub(super) fn line_unless(prompt: &str, stopping: &AtomicBool) -> anyhow::Result<Option<String>> {
     show(prompt)?;
     // The terminal hands over whole lines.

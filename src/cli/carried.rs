@@ -34,7 +34,7 @@ pub(super) fn playbooks(around: &ProcessEnvironment) -> Result<PathBuf, Error> {
     Ok(carried.unpack_playbooks(around)?.join("playbooks"))
 }
 
-/// The roles, for playbooks of one's own: unpacked when a play names one that is nowhere else.
+/// The roles, for the user's own playbooks: unpacked when a play names one that is nowhere else.
 pub(super) fn roles(around: &Arc<ProcessEnvironment>) -> Option<FindRole> {
     let (carried, around) = (get()?, around.clone());
     Some(Arc::new(move |name| {

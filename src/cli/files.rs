@@ -12,7 +12,7 @@ use anyhow::Context;
 pub(super) enum Access {
     /// Its owner alone.
     Private,
-    /// Whoever could before, with the owner and group that it had.
+    /// The same users as before: owner, group and mode are kept.
     AsBefore,
 }
 
@@ -20,7 +20,7 @@ pub(super) enum Access {
 /// content and stays what it is.
 ///
 /// # Errors
-/// It cannot be written, or another user chose where it leads.
+/// It cannot be written, or another user controls where its symbolic link points.
 pub(super) fn write_file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     match stream(path) {
         Some(mut stream) => {
@@ -42,7 +42,7 @@ fn stream(path: &Path) -> Option<Box<dyn Write>> {
     }
 }
 
-/// Refuses what another user than root and this one put there: a link could lead to a file of this user's, a pipe to theirs.
+/// Refuses a file of a user other than root and this one: a link could point to a file of this user, a pipe to the other user.
 fn refuse_others(found: &std::fs::Metadata) -> std::io::Result<()> {
     match [0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
         true => Ok(()),
@@ -76,7 +76,7 @@ pub(super) fn replace(path: &Path, content: &[u8], access: Access) -> anyhow::Re
         if link.is_symlink() {
             refuse_others(&link)?;
         }
-        // A symbolic link stays one: what it leads to gets the new content.
+        // A symbolic link is kept: its target gets the new content.
         let path = path.canonicalize()?;
         let directory = path.parent().unwrap_or(Path::new("/"));
         let mut file = tempfile::NamedTempFile::new_in(directory)?;

@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// With every comment that hides a field taken away.
+    /// With every commented-out field enabled.
     #[test]
     fn what_is_commented_out_is_valid_too() {
         let hosts = [host("root@10.0.0.1").unwrap(), host("10.0.0.2").unwrap(), host("[2001:db8::1]:22").unwrap()];

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use super::ExitCode;
 use crate::engine::{Event, TimedEvent};
 
-/// How long a run that is to end at once may take to say so. What it has running on hosts ends with its connections.
+/// How long a run that must end at once may take to report it. Its programs on hosts end with its connections.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who listens for Ctrl-C, until it is dropped.
@@ -33,7 +33,7 @@ impl Interrupts {
     ) -> std::io::Result<Interrupts> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (enough, until) = oneshot::channel();
-        // The run's end is the end of its events, whoever still listens.
+        // The events end with the run, even while a listener is left.
         let events = events.downgrade();
         let say = move |words: &str| {
             stopping.store(true, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Interrupts {
 impl Drop for Interrupts {
     fn drop(&mut self) {
         drop(self.enough.take());
-        // What it panicked with has been told.
+        // The panic is already reported.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -16,7 +16,7 @@ use crate::launch::options;
 use crate::settings::list;
 use crate::value::{SecretTexts, Value, Vars, yaml};
 
-/// Variables that every host has from where it stands; they are not shown.
+/// Variables that every host has from its location; they are not shown.
 const POSITION: [&str; 2] = ["inventory_dir", "inventory_file"];
 
 #[derive(Debug, Args)]
@@ -196,7 +196,7 @@ impl View<'_> {
         Json::Object(answer)
     }
 
-    /// Of a group or host that stands in several groups, only the first place says what is in it.
+    /// A group or host in several groups is expanded only at its first place.
     fn subtree(&self, group: &Group, seen: &mut Seen) -> Map<String, Json> {
         let mut children = Map::new();
         for name in &group.children {

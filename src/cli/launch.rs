@@ -122,7 +122,7 @@ pub(super) fn go(
     })
 }
 
-/// How long threads may take to end with their runtime. One of them may wait for a pipe that nobody writes to.
+/// How long threads may take to end with their runtime. A thread may block on a pipe without a writer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Runs a command line on a thread with enough stack, and with the one runtime of the process around it: whatever waits on the

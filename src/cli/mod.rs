@@ -246,7 +246,7 @@ fn note(message: &str) {
     print_error(message);
 }
 
-/// Prints what a person should know although the work goes on.
+/// Prints a warning; the work continues.
 fn warn(message: &str) {
     match wording() {
         MessageStyle::Own => print_error(&format!("warning: {message}")),

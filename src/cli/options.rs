@@ -188,7 +188,7 @@ impl ConnectionArgs {
     }
 
     /// The first option that gives a password or a key of the person's own. `defaults` keeps them from hosts of a resource
-    /// of somebody else, so that typing one there is a mistake.
+    /// of another user, so that typing one there is a mistake.
     pub(super) fn own_login(&self) -> Option<&'static str> {
         let typed = [
             ("--private-key", self.private_key.is_some()),

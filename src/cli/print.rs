@@ -1,4 +1,4 @@
-//! Words on standard output and standard error. Nobody panics because nobody reads, or because a disk is full.
+//! Output to standard output and standard error. A closed pipe or a full disk is an error, not a panic.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use crate::report::harmless;
 
-/// Writes all of it to standard output. A reader that had enough (`| head`) is no error.
+/// Writes all of it to standard output. A reader that closes the pipe (`| head`) is not an error.
 ///
 /// # Errors
 /// Standard output takes no more, such as a file on a full disk.
@@ -19,7 +19,7 @@ pub(super) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     }
 }
 
-/// How this program speaks of itself and its errors.
+/// The program's name in its own error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageStyle {
     Own,
@@ -45,7 +45,7 @@ pub(super) fn wording() -> MessageStyle {
     WORDING.get()
 }
 
-/// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.
+/// Writes a line to standard error. A failure to write there cannot be reported anywhere.
 pub(super) fn print_error(line: &str) {
     #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
     let _ = writeln!(io::stderr(), "{}", harmless(line));

@@ -1,4 +1,4 @@
-//! The options that say how a run is told; shared by the sub-commands that run something.
+//! The options for the report of a run; shared by the sub-commands that run something.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::Write;
@@ -122,7 +122,7 @@ impl Reporting {
     }
 }
 
-/// Says what the reports could not; a run that was not told wholly does not exit as if all were well.
+/// Prints the failures of the reports; a run with an incomplete report does not exit with success.
 pub(super) fn exit_code(ending: &ReportOutcome, code: ExitCode) -> ExitCode {
     ending.warnings.iter().for_each(|warning| super::warn(warning));
     ending.failures.iter().for_each(|failure| super::print_error(&format!("error: {failure}")));

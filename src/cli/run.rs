@@ -59,7 +59,7 @@ pub(super) struct AdHocArgs {
     pub reporting: Reporting,
 }
 
-/// How `windlass run` tells its results.
+/// How `windlass run` reports its results.
 pub(super) fn form(args: &AdHocArgs) -> OutputFormat {
     OutputFormat::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() })
 }

@@ -1,4 +1,4 @@
-//! Where a run for somebody else's resource may connect to. Names are resolved first, the addresses are checked, and the
+//! Where a run for a foreign resource may connect to. Names are resolved first, the addresses are checked, and the
 //! connection goes to an address that was checked, so that a name server cannot answer differently in between.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,7 +8,7 @@ use super::network::{self, Network};
 /// The addresses that a run may connect to from this machine. Such a run logs in with what the resource gives alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Confinement {
-    /// None: all but the protected ones.
+    /// None: all except the protected ones.
     networks: Option<Vec<Network>>,
 }
 
@@ -22,7 +22,7 @@ const METADATA: [IpAddr; 5] = [
 ];
 
 impl Confinement {
-    /// `networks` are addresses and networks; None: all addresses but the protected ones.
+    /// `networks` are addresses and networks; None: all addresses except the protected ones.
     ///
     /// # Errors
     /// The first that is neither.

@@ -32,7 +32,7 @@ impl Local {
         Local::confined(name, None)
     }
 
-    /// As [`Local::new`], for somebody else's resource if there is a confinement.
+    /// As [`Local::new`], for a foreign resource if there is a confinement.
     pub fn confined(name: impl Into<String>, confined: Option<Arc<Confinement>>) -> Self {
         Local { name: name.into(), closed: AtomicBool::new(false), confined }
     }
@@ -108,8 +108,8 @@ impl Connection for Local {
     }
 }
 
-/// Waits for a program. If its [`Process`] is dropped first, it may end by itself, as its input has ended; then its
-/// process group is told to, and at last made to.
+/// Waits for a program. If its [`Process`] is dropped first, it may exit on its own, because its input has ended; then its
+/// process group gets SIGTERM, and at last SIGKILL.
 async fn watch(mut child: Child, dropped: oneshot::Receiver<()>, tell: oneshot::Sender<std::io::Result<Exit>>) {
     let group = child.id();
     tokio::select! {
@@ -182,7 +182,7 @@ mod tests {
         drop(process);
         let path = format!("/proc/{child}/stat");
         let gone = async {
-            // A zombie that nobody reaps yet is gone, too.
+            // A zombie that is not reaped yet also counts as ended.
             while std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }

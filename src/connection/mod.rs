@@ -49,7 +49,7 @@ pub struct Target {
     pub retries: u32,
     /// Instead of `~/.ssh/config`; for tests and `-F`.
     pub config_file: Option<PathBuf>,
-    /// The run is for somebody else's resource: only what stands here counts, no file, key, agent or program of this
+    /// The run is for a foreign resource: only these settings apply, no file, key, agent or program of this
     /// side; the host's key must be pinned; and the connection goes to addresses that are within only.
     pub confined: Option<Arc<Confinement>>,
     /// The environment and the home directory that OpenSSH's configuration refers to.
@@ -140,7 +140,7 @@ pub trait Connection: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether it serves somebody else's resource: then nothing that is read over it or given with it may have this
+    /// Whether it serves a foreign resource: then nothing that is read over it or given with it may have this
     /// machine run programs or read files.
     fn is_confined(&self) -> bool {
         false

@@ -82,7 +82,7 @@ pub(super) fn of_this_machine() -> io::Result<Vec<Network>> {
 }
 
 /// # Safety
-/// The pointer is null, or leads to a socket address as long as its family says.
+/// The pointer is null, or points to a socket address of the length of its family.
 #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
 unsafe fn address_of(socket: *const libc::sockaddr) -> Option<IpAddr> {
     // SAFETY: what is asked of the caller. The reads do not ask for alignment.

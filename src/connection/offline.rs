@@ -199,7 +199,7 @@ mod tests {
     #[tokio::test]
     async fn a_host_of_the_inventory_brings_its_address() {
         let fence = fence(&[]);
-        // Nobody listens there; that it was tried is enough.
+        // No server listens there; the attempt is enough.
         let error = fence.open(&target(Method::Ssh, "web1", "127.0.0.1")).await.unwrap_err();
         assert!(!error.to_string().contains("offline"), "{error}");
         let of_its_group = target(Method::Ssh, "web1", "127.0.0.2");

@@ -4,7 +4,7 @@
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
-    // Where to take up again when the last `*` must stand for one character more.
+    // Where to resume when the last `*` must match one character more.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

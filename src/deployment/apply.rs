@@ -54,7 +54,7 @@ pub enum Answer {
 }
 
 impl<'s> Proposal<'s> {
-    /// Makes a plan for the hosts of a pattern or for all, or takes one that was saved. None: the face ended it.
+    /// Makes a plan for the hosts of a pattern or for all, or takes one that was saved. None: the caller cancelled it.
     ///
     /// # Errors
     /// The deployment cannot be read, is paused, locked by another run, its hosts' names were exchanged, or the pattern names no host.
@@ -127,8 +127,8 @@ impl<'s> Proposal<'s> {
         Ok(outcome)
     }
 
-    /// The stages of the plan, if it still holds now that nobody else can change anything. One that was made a moment ago is
-    /// made again where something moved, and holds if the same stages differ. None: the face ended it.
+    /// The stages of the plan, if it is still valid now that the lock is held. A plan of this run is
+    /// made again where something changed, and is valid if the same stages differ. None: the run was ended.
     async fn still(&self, control: &Control) -> Result<Option<Vec<PlannedStage>>, Error> {
         let phase = self.site.read_inventory().await?;
         self.deployment.recheck(&phase, control).await?;
@@ -139,7 +139,7 @@ impl<'s> Proposal<'s> {
         if what.is_empty() {
             return Ok(Some(self.plan.stages.clone()));
         }
-        // What was asked for is what the plan showed; hosts may have moved on meanwhile.
+        // The request is what the plan showed; hosts may have changed meanwhile.
         if !self.saved && self.plan.observed.get(ASKED) == now.get(ASKED) {
             control.report_progress(Progress::PlanningAgain);
             let limit = self.plan.reach.limit.clone();

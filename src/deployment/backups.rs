@@ -48,7 +48,7 @@ impl Reported for SnapshotReport {
     const LAYOUT: u32 = LAYOUT;
 }
 
-/// What lies beside a snapshot.
+/// The manifest next to a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub layout: u32,
@@ -202,7 +202,7 @@ pub(super) fn finish_backup(
     Ok(BackupResult { backup, manifest, removed })
 }
 
-/// Removes all but the newest `keep` complete backups, and what killed processes left. Never the one that was just proven.
+/// Removes all complete backups except the newest `keep`, and the files of killed processes. Never the one that was just verified.
 fn prune(directory: &Path, newest: &Backup, keep: Option<usize>) -> io::Result<Vec<String>> {
     for entry in fs::read_dir(directory)?.flatten() {
         let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);

@@ -74,11 +74,11 @@ pub struct Wait {
     pub host: String,
     /// The stage that comes first.
     pub stage: Stage,
-    /// What that stage is to bring.
+    /// What that stage creates.
     pub reason: String,
 }
 
-/// What a run in check mode told.
+/// The events of a run in check mode.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     pub changes: Vec<PlannedChange>,
@@ -86,7 +86,7 @@ pub struct Changes {
     pub waits: Vec<Wait>,
     /// In the order in which a run would do it.
     pub services: Vec<ServiceChange>,
-    /// What its tasks say to the person, such as how much a removal takes away.
+    /// The notes of its tasks, such as the size of a removal.
     pub notes: Vec<String>,
     /// What it warned of.
     #[serde(skip)]
@@ -101,7 +101,7 @@ impl Changes {
     pub fn add_event(&mut self, event: &Event) {
         match event {
             Event::Item { task, host, delegated, result, .. } => self.result(task, host, delegated.as_deref(), result),
-            // Its items were told one by one.
+            // Its items have their own events.
             Event::Result { task, host, delegated, looped: false, result } => {
                 self.result(task, host, delegated.as_deref(), result);
             }

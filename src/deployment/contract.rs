@@ -115,7 +115,7 @@ pub struct WaitsFor {
     pub layout: u32,
     /// The name of the stage.
     pub stage: String,
-    /// What that stage is to bring: `no API server answers yet`.
+    /// What that stage creates: `no API server answers yet`.
     pub reason: String,
 }
 
@@ -144,7 +144,7 @@ impl Reported for Status {
     const LAYOUT: u32 = 1;
 }
 
-/// A number, or what stands in its place: `?` if it is not known.
+/// A number, or `?` if it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum StatusNumber {

@@ -1,4 +1,4 @@
-//! How a face follows a request, and how a request ends.
+//! How a caller follows a request, and how a request ends.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::stage::Stage;
 use crate::engine::Recap;
 use crate::launch;
 
-/// What a face holds of a request that is being carried out. The events of runs that change something go to `run.events`;
+/// The caller's handle of a running request. The events of runs that change something go to `run.events`;
 /// those of check runs are only counted.
 #[derive(Clone)]
 pub struct Control {
@@ -31,7 +31,7 @@ pub enum Progress {
     Running(PathBuf),
     /// What is done about another holder of the lock.
     Lock(String),
-    /// What a person should know although the request goes on.
+    /// A warning; the request continues.
     Warning(String),
     /// A removal ended early; these parts may still be there.
     NotRemoved(RemainingParts),
@@ -73,7 +73,7 @@ pub enum Outcome {
     Failed,
     /// A host could not be reached.
     Unreachable,
-    /// The face ended it.
+    /// The caller cancelled it.
     Interrupted,
 }
 

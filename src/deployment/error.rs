@@ -10,7 +10,7 @@ use crate::resource::TableLayoutError;
 use crate::template;
 use crate::value::origin::Diagnostic;
 
-/// How many things that moved are named.
+/// How many changed things are named.
 const SHOWN: usize = 20;
 
 /// Why a request on a deployment was refused, or could not be carried out.

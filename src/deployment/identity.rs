@@ -16,7 +16,7 @@ use crate::resource::names::variable;
 use crate::resource::{self, HookTime};
 use crate::value::{ProcessEnvironment, Value};
 
-/// Where the lock and the journal of an instance lie on its hosts.
+/// The directory of an instance's lock and journal on its hosts.
 const STATE: &str = "/var/lib/windlass";
 
 /// The deployment that is meant, and the ways to the hosts that hold its lock.
@@ -34,7 +34,7 @@ pub struct Deployment {
     pub directory: String,
     /// None: it is described by an inventory of another kind.
     resource: Option<resource::Deployment>,
-    /// The environment of whoever runs windlass: the lock names the user.
+    /// The environment of the user who runs windlass: the lock names the user.
     pub surroundings: Arc<ProcessEnvironment>,
 }
 

@@ -36,7 +36,7 @@ pub struct Journal {
     /// A task failed, or a host was lost: the run itself went to its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-    /// The inventory's name of the host that it lies on. Empty: windlass 0.1.0 wrote it.
+    /// The inventory's name of the host that the journal is on. Empty: windlass 0.1.0 wrote it.
     #[serde(default)]
     pub host: String,
 }
@@ -55,7 +55,7 @@ pub struct JournalEntry {
 }
 
 impl Journal {
-    /// The journal of an operation that begins. `digest`: of what was asked for.
+    /// The journal of an operation that starts. `digest`: of the request.
     pub fn new_journal(operation: &str, deployment: &str, digest: Option<&str>, lock: &Lock) -> Journal {
         let record = &lock.hold().record;
         Journal {

@@ -34,7 +34,7 @@ pub fn concern(job: &Job) -> bool {
     !job.inventory.deployments.is_empty() && (named || job.limit.as_deref().is_some_and(names_members))
 }
 
-/// Asks the control plane for its Clusters, and puts what follows into the job's inventory. Without a deployment nothing
+/// Reads the Clusters of the control plane, and adds the result to the job's inventory. Without a deployment nothing
 /// is done; what cannot be known leaves `del_member` empty, and the warning that is returned says why.
 ///
 /// # Errors
@@ -100,7 +100,7 @@ struct Recorded {
     connection: Option<RecordedConnection>,
 }
 
-/// Nothing but where a host is: whoever may write Clusters wrote it, and must not choose how windlass goes there.
+/// Only the address of a host: a user who may write Clusters wrote it, and must not choose how windlass connects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RecordedConnection {
@@ -126,7 +126,7 @@ impl Clusters<'_> {
         let mark = r#""api_version": "v1", "kind": "ConfigMap", "namespace": "karmada-system", "name": "windlass""#;
         let mark = self.ask(mark).await?;
         let uid = mark.first().and_then(|mark| mark["metadata"]["uid"].as_str());
-        // A label alone is no proof: anybody may write one.
+        // A label alone is no proof: every user of the API may write one.
         let ours = |cluster: &&Json| {
             let metadata = &cluster["metadata"];
             uid.is_some()
@@ -214,7 +214,7 @@ async fn answers(job: Job) -> Result<Vec<Json>, String> {
     Err(why)
 }
 
-/// An address or a user's name that is nothing else to anybody.
+/// An address or a user's name without special characters.
 fn is_plain(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:%@+-".contains(&byte);
     !text.is_empty() && !text.starts_with('-') && text.bytes().all(plain)
@@ -311,7 +311,7 @@ mod tests {
         );
     }
 
-    /// Whoever may write Clusters in the control plane writes the record, too.
+    /// A user who may write Clusters in the control plane can also write the record.
     #[test]
     fn a_record_of_a_cluster_chooses_no_way_and_no_file_here() {
         let of = |connection: Json, trust| {

@@ -1,5 +1,5 @@
 //! A deployment as a whole: its stages, what each would change, the lock that keeps two runs from it, and the journal of
-//! what a run has done. A face makes a [`Site`], calls [`planning::plan`], [`apply::Proposal::make`],
+//! what a run has done. A caller creates a [`Site`], calls [`planning::plan`], [`apply::Proposal::make`],
 //! [`operation::PreparedOperation::make`], [`destroy::Removal::prepare`] or [`status::read_status`], and follows them through a [`Control`]. Nothing here prints, asks, or reads a command line.
 
 pub mod apply;

@@ -115,7 +115,7 @@ pub struct PreparedOperation<'s> {
 }
 
 impl<'s> PreparedOperation<'s> {
-    /// Tries the operation out. `locks`: it is to be carried out, too, as the request says. None: the face ended it.
+    /// Tries the operation out. `locks`: it is to be carried out, too, as the request says. None: the caller cancelled it.
     ///
     /// # Errors
     /// The deployment cannot be read, is paused, locked by another run, its hosts' names were exchanged, or another operation did
@@ -213,7 +213,7 @@ impl<'s> PreparedOperation<'s> {
         Ok(again.is_some_and(|again| again == self.found))
     }
 
-    /// What the operation would change. None: the face ended it.
+    /// What the operation would change. None: the caller cancelled it.
     async fn dry_run(
         site: &Site,
         phase: &Phase<'_>,

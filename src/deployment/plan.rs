@@ -70,14 +70,14 @@ pub const LAYOUT: u32 = 4;
 /// The hosts that a plan is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetHosts {
-    /// A pattern of hosts, as Ansible's `--limit` has it. None: all.
+    /// A host pattern, as for Ansible's `--limit`. None: all hosts.
     pub limit: Option<String>,
     /// Hosts that do not answer, of a deployment that the others can serve meanwhile.
     pub left_out: Vec<String>,
 }
 
 impl TargetHosts {
-    /// The hosts that a stage is run on, as a pattern. None: all.
+    /// The hosts that a stage runs on, as a pattern. None: all hosts.
     pub fn pattern(&self, stage: Stage) -> Option<String> {
         if self.limit.is_none() && self.left_out.is_empty() {
             return None;

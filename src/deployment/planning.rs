@@ -20,7 +20,7 @@ use crate::report::to_json;
 use crate::resource::names::variable;
 use crate::value::{ProcessEnvironment, Value, Vars};
 
-/// What an apply would change on the hosts of a pattern, or on all. None: the face ended it.
+/// What an apply would change on the hosts of a pattern, or on all. None: the caller cancelled it.
 ///
 /// # Errors
 /// The deployment cannot be read, its hosts' names were exchanged, or the pattern names no host.
@@ -32,7 +32,7 @@ pub async fn plan(site: &Site, limit: Option<String>, control: &Control) -> Resu
     make_plan(&phase, &deployment, limit, control).await
 }
 
-/// A plan, with what was observed before it was made. None: the face ended it.
+/// A plan, with what was observed before it was made. None: the caller cancelled it.
 pub(super) async fn make_plan(
     phase: &Phase<'_>,
     deployment: &Deployment,
@@ -88,7 +88,7 @@ fn left_out(observed: &Observed, inventory: &Inventory, hosts: &[Arc<str>]) -> V
     if suffice { hosts.iter().filter(|host| silent(host)).cloned().collect() } else { Vec::new() }
 }
 
-/// What one stage would change. `pending`: the stages before it that have something to do. None: the face ended it.
+/// What one stage would change. `pending`: the stages before it that have something to do. None: the caller cancelled it.
 pub(super) async fn check_run(
     phase: &Phase<'_>,
     stage: Stage,
@@ -136,7 +136,7 @@ fn is_of_one_member(stage: Stage, failure: &TaskFailure, inventory: &Inventory) 
 }
 
 /// What the hosts are like, and digests of what was asked for. `vars`: what the operation sets over the inventory, such as another
-/// bundle. None: the face ended it.
+/// bundle. None: the caller cancelled it.
 pub(super) async fn observe(
     phase: &Phase<'_>,
     deployment: &Deployment,

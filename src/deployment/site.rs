@@ -18,7 +18,7 @@ use crate::value::vault::Keyring;
 use crate::value::yaml::Duplicates;
 use crate::value::{Secret, Vars};
 
-/// What every request on a deployment needs. A face reads and asks for it once.
+/// What every request on a deployment needs. The caller reads it, or asks for it, once.
 pub struct Site {
     pub settings: Settings,
     /// The inventories, as with `-i`.
@@ -29,7 +29,7 @@ pub struct Site {
     pub extra_vars: Arc<Vars>,
     /// How hosts are reached, where the inventory does not say it.
     pub defaults: Defaults,
-    /// The option by which a person gave a password or key of their own: refused for a resource from an API.
+    /// The option with the user's own password or key: refused for a resource from an API.
     pub own_login: Option<&'static str>,
     /// The directory with `etcd.yml` and the others, beside that of their roles.
     pub playbooks: PathBuf,
@@ -59,7 +59,7 @@ pub struct Run<'a> {
     pub check: bool,
     /// Variables beside the extra variables; they win.
     pub vars: Vars,
-    /// The hosts to run it on, as a pattern. None: all.
+    /// The hosts to run it on, as a pattern. None: all hosts.
     pub limit: Option<String>,
     /// The lock under which it changes things.
     pub hold: Option<DeploymentLease>,

@@ -25,7 +25,7 @@ pub struct Report {
     pub outcome: Outcome,
 }
 
-/// Asks all hosts, changes nothing. None: the face ended it.
+/// Asks all hosts, changes nothing. None: the caller cancelled it.
 ///
 /// # Errors
 /// The deployment cannot be read.

@@ -9,7 +9,7 @@ use crate::template;
 use crate::value::{Template, Value, Vars, has_marks};
 
 impl Item<'_> {
-    /// The arguments, rendered: `module_defaults` below `args:` below what stands in the task.
+    /// The arguments, rendered: `args:` override `module_defaults`, and the task's own arguments override both.
     pub(super) fn arguments(&self, entry: &ModuleEntry) -> Result<Vars, template::Error> {
         let templar = &self.batch.run.job.templar;
         let mut rendered = Vars::new();

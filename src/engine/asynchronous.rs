@@ -1,4 +1,4 @@
-//! `async` and `poll`: a task that goes on apart from the connection, and how it is followed.
+//! `async` and `poll`: a task that runs without the connection, and how windlass follows it.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::value::{Value, Vars, mapping};
 const INTERVAL: Duration = Duration::from_secs(15);
 /// How long after its limit a job is expected to have been ended by its host.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long one look at a job may take: a connection that hangs is opened anew.
+/// The timeout of one status query of a job; windlass then reconnects.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// What a task says with `async` and `poll`.
@@ -90,7 +90,7 @@ impl Item<'_> {
                     limit: apart.limit,
                 }),
                 Ok(Err(error)) if last || !is_lost(&error) => return (from_error(&error), Vec::new()),
-                // The job goes on; the host may be reached again.
+                // The job still runs; the host may become reachable again.
                 Ok(Err(error)) => tracing::debug!(job, %error, "retrying the status query"),
                 Err(_) if last => return too_late(apart.limit, Outcome::default()),
                 Err(_) => {
@@ -145,7 +145,7 @@ pub(super) fn timed_out(limit: Duration) -> TaskResult {
     TaskResult { message, values, ..blank(Status::Failed) }
 }
 
-/// A limit that somebody wrote; None: no limit.
+/// A configured timeout; None: no timeout.
 pub(super) fn seconds(limit: f64) -> Option<Duration> {
     (limit > 0.0).then(|| Duration::from_secs_f64(limit.min(1e9)))
 }

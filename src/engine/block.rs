@@ -65,7 +65,7 @@ async fn one(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<Host
                 host.roles_done.retain(|done| !Arc::ptr_eq(done, role));
             }
         }
-        // `meta: end_role` has had its effect.
+        // `meta: end_role` took effect.
         inside.iter_mut().for_each(|host| host.role_ended = false);
         inside = hooks::after_role(batch, role, inside).await;
     }

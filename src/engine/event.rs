@@ -1,4 +1,4 @@
-//! What a run tells the world: the engine's one way out.
+//! The events of a run: the engine's only output.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub enum Event {
     },
     /// Another batch of the play's hosts begins (`serial`); the first one begins with the play.
     NextBatch,
-    /// A play's pattern named nobody.
+    /// A play's pattern matched no host.
     NoHosts {
         pattern: String,
     },
@@ -56,7 +56,7 @@ pub enum Event {
         label: String,
         result: Arc<TaskResult>,
     },
-    /// A host is done with a task. `looped`: its items were told one by one.
+    /// A host finished a task. `looped`: its items had their own events.
     Result {
         task: Arc<TaskStart>,
         host: Arc<str>,
@@ -72,7 +72,7 @@ pub enum Event {
         left: u64,
         result: Arc<TaskResult>,
     },
-    /// A task with `async` was asked after, and goes on. `elapsed` since its start, of `limit`.
+    /// The status of a task with `async` was queried, and it still runs. `elapsed` since its start, of `limit`.
     AsyncPoll {
         task: Arc<TaskStart>,
         host: Arc<str>,
@@ -102,7 +102,7 @@ pub enum Event {
         item: Option<String>,
         hosts: Vec<Arc<str>>,
     },
-    /// Nobody is left to go on with. `percentage`: more had failed than `max_fail_percentage` lets.
+    /// No host is left. `percentage`: more hosts failed than `max_fail_percentage` allows.
     NoHostsLeft {
         percentage: bool,
     },
@@ -173,7 +173,7 @@ pub struct Recap {
     pub interrupted: bool,
 }
 
-/// How hosts ended, which is what a run's exit code tells: not by failures that were rescued, or that
+/// The final state of hosts, which the run's exit code reports: without failures that were rescued, or that
 /// `meta: clear_host_errors` forgave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostFailures {
@@ -208,7 +208,7 @@ pub(crate) fn result_vars(result: &TaskResult) -> Vars {
     if skipped {
         vars.insert("skipped".into(), Value::from(true));
     }
-    // What did not run for a condition, or for want of items, did neither fail nor go well.
+    // A task that did not run because of a condition, or without items, neither failed nor succeeded.
     let not_run = skipped && ["skip_reason", "results"].iter().any(|reason| vars.contains_key(*reason));
     if !not_run && !vars.contains_key("unreachable") {
         let failed = matches!(result.status, Status::Failed | Status::Ignored);

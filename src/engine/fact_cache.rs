@@ -16,7 +16,7 @@ use crate::value::{Value, Vars};
 /// Says that a host's facts were gathered, not only set; what `gathering: smart` asks for.
 const GATHERED: &str = "_ansible_facts_gathered";
 
-/// The files of a cache. What cannot be read or written is told and does not end the run.
+/// The files of a cache. A failure to read or write is a warning and does not end the run.
 #[derive(Debug)]
 pub(super) struct Cache {
     place: FactCache,

@@ -29,7 +29,7 @@ pub(super) async fn on_request(batch: &Arc<Batch>, meta: &Arc<Task>, hosts: Vec<
     after
 }
 
-/// Runs what was notified, in the order of definition, and again from the first on, until nobody waits any more.
+/// Runs the notified handlers in the order of definition, and starts over until none is notified.
 pub(super) fn flush(batch: &Arc<Batch>, hosts: Vec<HostRun>, force: bool) -> BoxFuture<'_, Vec<HostRun>> {
     Box::pin(rounds(batch, hosts, force))
 }

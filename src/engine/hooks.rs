@@ -86,7 +86,7 @@ async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Op
     hosts
 }
 
-/// Runs the steps of a hook, with the variables that say where they stand.
+/// Runs the steps of a hook, with the variables that say where they are.
 async fn inside(batch: &Arc<Batch>, steps: &[Step], mut hosts: Vec<HostRun>, role: Option<&Role>) -> Vec<HostRun> {
     let mut vars = Vars::from([("windlass_hook_play".into(), Value::from(batch.play_name()))]);
     if let Some(role) = role {

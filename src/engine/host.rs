@@ -13,7 +13,7 @@ use crate::template::Layer;
 use crate::value::mutex::RwLock;
 use crate::value::{HashBehaviour, Vars, mapping};
 
-/// A host in a play: it goes into a task and comes out of it; nobody else holds it meanwhile.
+/// A host in a play: it moves into a task and out of it; meanwhile, the task alone owns it.
 #[derive(Debug, Clone)]
 pub(crate) struct HostRun {
     pub name: Arc<str>,
@@ -37,7 +37,7 @@ pub(crate) struct HostRun {
     pub play_files: Arc<Vars>,
     /// Variables of the includes that it is in, outermost first.
     pub include_params: Vec<IncludeLayer>,
-    /// `--start-at-task`: it runs nothing before it comes to this task.
+    /// `--start-at-task`: it runs nothing before it reaches this task.
     pub waits_for: Option<Arc<Task>>,
     /// It runs tasks of a hook.
     pub in_hook: bool,
@@ -47,7 +47,7 @@ pub(crate) struct HostRun {
     pub roles_done: Vec<Arc<Role>>,
 }
 
-/// Whether a host goes on.
+/// Whether a host continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostState {
     Going,

@@ -87,7 +87,7 @@ pub(super) fn on_hosts<'a>(
             }
         }
         rest.extend(rounds(batch, include, &start, queue).await);
-        // Those for whom nothing was included have to hear of it too.
+        // Hosts without an include must also be notified.
         spread_failure(batch, &include.task, &mut rest);
         batch.run.tell(Event::TaskEnd(start));
         rest.sort_by_key(|host| host.order);
@@ -106,7 +106,7 @@ fn start(batch: &Batch, include: &Include, going: &[HostRun]) -> TaskStart {
     }
 }
 
-/// Takes the first wish of every host; hosts with equal ones go together; until no wish is left.
+/// Takes the first request of every host, and runs equal requests together, until no request is left.
 async fn rounds(
     batch: &Arc<Batch>,
     include: &Include,
@@ -145,7 +145,7 @@ fn wrong(complaints: &[Diagnostic]) -> TaskResult {
     let mut results = complaints.iter().map(failure_of);
     let mut whole = results.next().unwrap_or_else(|| blank(Status::Failed));
     for result in results {
-        // With several complaints each hint stands below its own; the last one's stays where hints are.
+        // With several errors, each hint is below its own error; that of the last one stays in the usual place.
         let hint = whole.hint.take().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
         whole.message =
             Some(format!("{}{hint}\n{}", whole.message.unwrap_or_default(), result.message.unwrap_or_default()));

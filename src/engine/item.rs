@@ -115,7 +115,7 @@ impl<'a> Item<'a> {
             if !self.holds(condition)? {
                 let mut values = Vars::new();
                 values.insert("skip_reason".into(), Value::from("Conditional result was False"));
-                // A condition that is a truth value is told as one.
+                // A boolean condition is reported as a boolean.
                 let bool = condition.value.kind() == ValueKind::Bool;
                 let text = || Value::from(condition.value.to_string());
                 values.insert("false_condition".into(), if bool { condition.value.clone() } else { text() });
@@ -189,8 +189,8 @@ impl<'a> Item<'a> {
             self.scope = outer.clone();
             let (mut result, effects) = self.attempt(delegate).await;
             if let Err(error) = self.judge(&mut result, (attempts > 1).then_some(attempt)) {
-                // What went wrong first is what the person must hear, not that its result lacks a value. What the module
-                // did stays told, too.
+                // The report shows the first error, not that its result has no such value. What the module
+                // did is still reported.
                 if !result.failed() {
                     result.status = Status::Failed;
                     result.message = Some(template_message(&error));
@@ -516,7 +516,7 @@ fn placed(complaint: &Diagnostic) -> String {
         return format!("{}\n  at {origin}", complaint.message);
     }
     let before = text.chars().take((origin.column - 1).saturating_sub(indentation));
-    // A tab stays a tab, so that the caret stands below its character.
+    // A tab stays a tab, so that the caret is below its character.
     let blanks: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     format!("{}\n  at {origin}\n    {text}\n    {blanks}^", complaint.message)
 }

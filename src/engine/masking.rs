@@ -1,4 +1,4 @@
-//! Takes away from events what nobody may see, for reports and for plans: results under `no_log`, and texts that were
+//! Removes secrets from events, for reports and for plans: results under `no_log`, and texts that were
 //! encrypted wherever they turn up.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{Event, TaskResult, TaskStart};
 use crate::modules::{Diff, Progress};
 use crate::value::{SecretTexts, Value, Vars};
 
-/// What stands for a label, and for the reason of a failure, under `no_log`.
+/// What replaces a label, and the reason of a failure, under `no_log`.
 pub const HIDDEN: &str = "(hidden by no_log)";
 
 /// The event as a person may see it.

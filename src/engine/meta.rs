@@ -107,7 +107,7 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
             }
         }
     }
-    // Whether the play ends is not known, so nobody goes on.
+    // Whether the play ends is unknown, so no host continues.
     if refused {
         rest.iter_mut()
             .skip(1)
@@ -134,7 +134,7 @@ fn holds(batch: &Batch, task: &Task, host: &HostRun) -> Result<bool, template::E
     Ok(true)
 }
 
-/// Reads the inventory anew. What the run added to it stays, and so do the play's hosts, with what is said of them now.
+/// Reads the inventory again. Hosts and groups that the run added are kept, and so are the play's hosts, with their new variables.
 fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]) {
     let job = &batch.run.job;
     let sources: Vec<String> = job.inventory.sources.iter().map(|source| source.display().to_string()).collect();
@@ -174,7 +174,7 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
     }
 }
 
-/// The next task opens the connection anew.
+/// The next task reconnects.
 async fn reset_connection(batch: &Arc<Batch>, task: &Task, host: &HostRun) -> Result<(), template::Error> {
     let scope = batch.task_scope(host, task);
     let target = target::target(&batch.run.job, &host.name, &task.keywords, &scope)?;

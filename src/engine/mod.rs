@@ -80,11 +80,11 @@ pub struct Job {
     pub loader: Arc<Loader>,
     /// Runs that belong together share it.
     pub caches: Arc<Caches>,
-    /// Answers to `vars_prompt`, asked by the face before the run: by variable name.
+    /// Answers to `vars_prompt`, which the caller asks before the run: by variable name.
     pub prompted: Vars,
     /// The person's working directory.
     pub directory: PathBuf,
-    /// What the run holds: every change is made under it. None: whoever comes may change things at the same time.
+    /// What the run holds: it guards every change. None: other runs may make changes at the same time.
     pub hold: Option<DeploymentLease>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) struct Run {
     inventory: RwLock<Inventory>,
     /// The variable files beside the playbook of the present play.
     beside: RwLock<Arc<VarsFiles>>,
-    /// The variable `groups`; made anew when the inventory changes.
+    /// The variable `groups`; built again when the inventory changes.
     groups: RwLock<Arc<Vars>>,
     pool: pool::Pool,
     board: host::PublishedVars,
@@ -140,14 +140,11 @@ pub(crate) struct Run {
 
 impl Run {
     fn tell(&self, event: Event) {
-        #[expect(
-            clippy::let_underscore_must_use,
-            reason = "a change is not interrupted because its report ended"
-        )]
+        #[expect(clippy::let_underscore_must_use, reason = "a change is not interrupted because its report ended")]
         let _ = self.events.send(event.into());
     }
 
-    /// Tells what files that were read meanwhile have in them that is odd.
+    /// Reports the warnings of files that were read meanwhile.
     fn warn(&self) {
         for complaint in self.job.loader.take_warnings() {
             self.tell(Event::Warning(complaint.to_string()));

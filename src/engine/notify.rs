@@ -10,7 +10,7 @@ use crate::playbook::{Handler, Task};
 use crate::value::Value;
 
 /// Notes what a changed task notifies; a name that no handler has is an error. Which handlers are meant is found when
-/// they are run: an include may bring others of that name until then.
+/// they are run: an include may add others of that name until then.
 pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(), String> {
     if task.notify.is_empty() {
         return Ok(());

@@ -17,7 +17,7 @@ pub struct Options {
     pub hash_behaviour: HashBehaviour,
     /// `inject_facts_as_vars = false`: facts are in `ansible_facts` alone.
     pub facts_apart: bool,
-    /// `error_on_missing_handler = false`: to notify a handler that is not there is odd, no failure.
+    /// `error_on_missing_handler = false`: notifying a missing handler is a warning, not a failure.
     pub missing_handlers_pass: bool,
     /// `--flush-cache`: the facts that the cache has of the inventory's hosts are forgotten at the beginning.
     pub flush_cache: bool,
@@ -29,14 +29,14 @@ pub struct Options {
     pub start_at_task: Option<String>,
     /// `--step`: the person is asked before each task.
     pub step: bool,
-    /// `--offline`: nothing but the inventory's hosts and API servers is connected to, and these names, addresses and
+    /// `--offline`: windlass connects only to the inventory's hosts and API servers, and to these names, addresses and
     /// networks; None: whatever a task asks for.
     pub offline: Option<Vec<String>>,
     /// All settings in force, by Ansible's names (`DEFAULT_FORKS`): what the lookup `config` gives.
     pub settings: Arc<Vars>,
     /// The file of settings.
     pub config_file: Option<PathBuf>,
-    /// `--uploads`: how many hosts get file content at once; None: as many as are at work.
+    /// `--uploads`: how many hosts get file content at once; None: no limit.
     pub uploads: Option<NonZeroUsize>,
 }
 

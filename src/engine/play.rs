@@ -98,7 +98,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         check: run.job.check,
     });
     if going.is_empty() {
-        // Those that failed before are known to have done so.
+        // Hosts that failed before are listed as failed.
         if hosts.is_empty() {
             run.tell(Event::NoHosts { pattern });
         }
@@ -111,7 +111,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         .unwrap_or(run.job.options.gathering != Gathering::Explicit);
     let max_fail_percentage =
         keyword::percentage(templar, ("max_fail_percentage", play.max_fail_percentage.as_ref()), &scope)?;
-    // Hosts that are gone keep their places: who is in a batch with whom does not change with failures before.
+    // Failed hosts keep their positions: earlier failures do not change which hosts share a batch.
     let mut first = true;
     for members in batches(run, play, &play_hosts)? {
         let members = left(&members, gone);
@@ -241,7 +241,7 @@ fn share(value: &Value, total: usize, written: &SourceValue) -> Result<usize, Er
     Ok(size.ok_or_else(wrong)?.max(1))
 }
 
-/// Takes a batch through the sections of the play: in step, or under `free` each host by itself.
+/// Takes a batch through the sections of the play: in step, or with `free` each host on its own.
 async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
     let hosts = batch.hosts.iter().enumerate().map(|(order, name)| {
         let mut host = batch.enter(name, order);

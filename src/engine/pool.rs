@@ -27,7 +27,7 @@ impl Pool {
         Pool { cells: Mutex::default(), ways, uploads, hold }
     }
 
-    /// The sessions of a target; whoever comes first opens the connection, the others wait for it.
+    /// The sessions of a target; the first caller opens the connection, the others wait for it.
     pub(super) async fn sessions(&self, target: &Target) -> Result<Arc<Sessions>, connection::Error> {
         let cell = {
             let mut open = self.cells.lock().await;
@@ -53,7 +53,7 @@ impl Pool {
         }
     }
 
-    /// Forgets a target; the next task opens it anew (`meta: reset_connection`, a reboot).
+    /// Forgets a target; the next task reconnects (`meta: reset_connection`, a reboot).
     pub(super) async fn reset(&self, target: &Target) {
         let cell = self.cells.lock().await.remove(target);
         if let Some(sessions) = cell.as_ref().and_then(|cell| cell.get()) {

@@ -184,7 +184,7 @@ pub(crate) fn host_magic(inventory: &Inventory, host: &str) -> Vars {
         ("inventory_hostname_short".into(), Value::from(short)),
         ("group_names".into(), names.into_iter().map(Value::from).collect()),
     ]);
-    // The implicit localhost stands in no inventory.
+    // The implicit localhost is in no inventory.
     if !inventory.hosts.contains_key(host) && is_localhost(host) {
         vars.insert("ansible_connection".into(), Value::from("local"));
     }
@@ -271,7 +271,7 @@ impl Batch {
         host.inventory.iter().for_each(|layer| scope.push_layer(layer.clone()));
     }
 
-    /// `ansible_play_hosts` and `ansible_play_batch` once hosts are gone.
+    /// `ansible_play_hosts` and `ansible_play_batch` after hosts failed.
     fn live(&self, scope: &mut Scope) {
         let gone = self.gone.read();
         if gone.is_empty() {
@@ -291,7 +291,7 @@ impl Batch {
         ])));
     }
 
-    /// A host as it stands when it enters the batch, or when a task is delegated to it.
+    /// The variables of a host when it enters the batch, or when a task is delegated to it.
     pub(super) fn enter(&self, name: &Arc<str>, order: usize) -> HostRun {
         let inventory = self.run.inventory.read();
         let mut layers = Scope::default();
@@ -431,7 +431,7 @@ fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
     let vars: HostVars = run.board.published_vars(name);
     let inventory = run.inventory.read();
     let mut scope = empty(&run.job, &run.job.directory);
-    // A host that no play has had yet has the files of the present one.
+    // A host that no play has used yet has the files of the present play.
     let files = vars.files.clone().unwrap_or_else(|| run.beside.read().clone());
     let playbook = vars.files.as_ref().map(|files| files.directory());
     let playbook = playbook.or_else(|| Some(run.job.playbooks.first()?.first()?.directory.as_path()));

@@ -1,4 +1,4 @@
-//! The variables that a run sets by itself, and those it heeds when somebody else sets them: what is said of each.
+//! The documentation of the variables that a run sets, and of those that it reads.
 //! A new one is set or heeded in `scope.rs`, `loops.rs`, `task.rs` or `target.rs` and gets its line here.
 
 use crate::value::doc::LanguageItem;
@@ -173,8 +173,7 @@ pub static VARIABLES: &[LanguageItem] = &[
         .example("\"{{ inventory_hostname }}\""),
     LanguageItem::new("inventory_hostname_short", "The name of the host in the inventory up to its first dot.")
         .example("\"{{ inventory_hostname_short }}\""),
-    LanguageItem::new("item", "In a loop: the current item, unless loop_control renames it.")
-        .example("\"{{ item }}\""),
+    LanguageItem::new("item", "In a loop: the current item, unless loop_control renames it.").example("\"{{ item }}\""),
     LanguageItem::new("omit", "A value that omits the argument that it is given to.")
         .example("\"{{ mode | default(omit) }}\""),
     LanguageItem::new("play_hosts", "The old name of ansible_play_batch.").example("\"{{ play_hosts }}\""),

@@ -1,4 +1,4 @@
-//! `--start-at-task`: the first task of that name, and the play that it stands in.
+//! `--start-at-task`: the first task of that name, and its play.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl StartPoint {
         ))
     }
 
-    /// Whether a play lies before the start.
+    /// Whether a play comes before the start.
     pub(super) fn skips(&self, play: &Arc<Play>) -> bool {
         let here = Arc::ptr_eq(&self.play, play);
         if here {
@@ -53,7 +53,7 @@ impl StartPoint {
     }
 }
 
-/// Every task in order, those that only a failure leads to among them.
+/// Every task in order, including those that run only after a failure.
 fn listed(steps: &[Step]) -> Vec<Arc<Task>> {
     let mut tasks = Vec::new();
     for step in steps {

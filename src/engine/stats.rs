@@ -15,7 +15,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Keeps figures, of one host or of the run. With `aggregate` they are added to what is there, as Ansible does:
+    /// Keeps figures, of one host or of the run. With `aggregate` they are added to the present figures, as in Ansible:
     /// numbers, texts and lists by `+`, mappings name by name; of two types the first stays.
     pub(super) fn add_stats(&mut self, host: Option<&Arc<str>>, figures: Vars, aggregate: bool) {
         let all = match host {

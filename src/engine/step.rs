@@ -20,7 +20,7 @@ impl StepMode {
     }
 }
 
-/// Whether a task is to be run. `c` is yes for all that follow; whoever aborts, or cannot be asked, wants no more of the
+/// Whether to run a task. `c` means yes for all following tasks; an abort, or no answer, ends the
 /// run.
 pub(super) async fn agrees(run: &Run, task: &TaskStart) -> bool {
     let mut asking = run.step.asking.lock().await;

@@ -42,7 +42,7 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// Without what the person has for hosts of their own: passwords, keys, SSH options.
+    /// Without the user's own passwords, keys and SSH options.
     fn without_secrets(&self) -> Defaults {
         Defaults {
             connection: None,
@@ -59,7 +59,7 @@ impl Defaults {
     }
 }
 
-/// What counts where variables say nothing. Hosts of somebody else's resource are logged in to with what it gives.
+/// The defaults of connection variables. Hosts of a foreign resource use only the resource's own credentials.
 fn defaults(job: &Job) -> Cow<'_, Defaults> {
     match job.inventory.confined {
         Some(_) => Cow::Owned(job.defaults.without_secrets()),

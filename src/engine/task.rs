@@ -76,7 +76,7 @@ pub(super) fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: b
         || keyword::keyword_flag(templar, ("no_log", task.keywords.no_log.as_ref()), &scope).unwrap_or(Some(true));
     let name = match &task.name {
         Some(name) if secret() == Some(true) => name.to_string(),
-        // A name may speak of the loop's item, which is not known here: then it is shown as written.
+        // A name may use the loop's item, which is not known here: then it is shown as written.
         Some(name) => templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
         None => task.action.written.to_string(),
     };
@@ -359,7 +359,7 @@ pub(super) fn spread_failure<'a>(batch: &Batch, task: &Task, hosts: impl IntoIte
     let scope = batch.task_scope(lost, task);
     let templar = &batch.run.job.templar;
     let fatal = keyword::keyword_flag(templar, ("any_errors_fatal", task.keywords.any_errors_fatal.as_ref()), &scope);
-    // Where it cannot be read, which the lost host has been told, nobody goes on.
+    // If it cannot be rendered, no host continues; the failed host has the error.
     let fatal = fatal.unwrap_or(Some(true)) == Some(true);
     let gone = batch.gone.read();
     // Those that were lost do not count.

@@ -24,13 +24,13 @@ pub(crate) struct RequestOptions<'a> {
     pub tls: &'a Tls,
     pub limit: Duration,
     pub redirects: Redirects,
-    /// Headers, lower case, that only the first server is told.
+    /// Headers, lower case, that are sent only to the first server.
     pub unredirected: &'a [String],
     pub network: &'a Network,
 }
 
 impl RequestOptions<'_> {
-    /// Sends the request and follows where the answer leads; `request` is then the last that was sent. With a sink the
+    /// Sends the request and follows redirects; `request` is then the last that was sent. With a sink the
     /// body goes there, as with [`super::download`].
     pub(crate) async fn send(
         &self,
@@ -108,7 +108,7 @@ impl RequestOptions<'_> {
         let broken = |reason| HttpError::Protocol { address: request.url.address(), reason };
         let url = request.url.resolve_location(location).map_err(broken)?;
         if url.address() != request.url.address() || url.secure != request.url.secure {
-            // Another server is not told the login of the first.
+            // The login of the first server is not sent to another one.
             request
                 .headers
                 .retain(|(name, _)| !["authorization", "cookie", "host"].contains(&name.to_ascii_lowercase().as_str()));
@@ -135,7 +135,7 @@ pub(crate) fn basic((user, password): &(String, String)) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// The login, if the server wants it and was not told yet.
+/// The login, if the server requires it and it was not sent yet.
 fn asked_to_log_in(response: &Response, request: &Request) -> Option<String> {
     let told = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let asked = response.status == 401

@@ -31,7 +31,7 @@ use crate::remote::{self, Probe};
 
 /// More than this is not held in memory.
 pub(crate) const LARGEST_BODY: usize = 256 << 20;
-/// The most that a download may be, packed or not: it lies on the controller's disk before it goes to the host.
+/// The largest download, packed or not: it is stored on the controller's disk before it is sent to the host.
 pub(crate) const LARGEST_DOWNLOAD: u64 = 16 << 30;
 
 /// Why there is no answer. The host itself being gone is [`HttpError::Host`]; all else is the other end's doing.
@@ -48,7 +48,8 @@ pub(crate) enum HttpError {
     Offline { address: String, reason: String },
     #[error("TLS handshake with {address} failed: {reason}")]
     Tls { address: String, reason: String },
-    /// One end rejected the other's certificate, or ours cannot be used. With TLS 1.3 a server says so after the handshake.
+    /// One side rejected the other's certificate, or the client certificate cannot be used. With TLS 1.3 a server
+    /// reports this after the handshake.
     #[error("TLS handshake with {address} failed: {reason}")]
     Certificate { address: String, reason: String },
     #[error("invalid response from {address}: {reason}")]
@@ -289,7 +290,7 @@ async fn talk(
     }
 }
 
-/// What stands beside the status; hyper keeps it apart only where it is not the usual.
+/// The reason phrase; hyper stores it only if it is not the standard one.
 fn reason(answer: &hyper::Response<Incoming>) -> String {
     match answer.extensions().get::<hyper::ext::ReasonPhrase>() {
         Some(own) => String::from_utf8_lossy(own.as_bytes()).into_owned(),
@@ -315,7 +316,7 @@ async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit:
 
 fn message(request: &Request) -> Result<hyper::Request<Full<Bytes>>, String> {
     let mut builder = hyper::Request::builder().method(request.method.as_str());
-    // A proxy is told the whole address, unless it only leads on.
+    // A proxy gets the whole URL, unless it only tunnels.
     builder = match request.proxy.as_ref().filter(|_| !request.url.secure) {
         Some(_) => builder.uri(request.url.to_string()),
         None => builder.uri(&request.url.path),

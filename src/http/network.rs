@@ -9,7 +9,7 @@ use crate::value::ProcessEnvironment;
 /// None of it unless it was asked for.
 #[derive(Default)]
 pub(crate) struct Network {
-    /// As they stand in the variables; empty: none.
+    /// The values of the variables; empty: none.
     http: String,
     https: String,
     /// The servers that are reached without a proxy.
@@ -63,7 +63,7 @@ impl Network {
         match Url::parse(&whole) {
             Ok(proxy) if !proxy.secure => Ok(Some(proxy)),
             Ok(_) => Err(format!("{name} must be an http address")),
-            // Why is not told: it may be said with a part of a password.
+            // The reason is not shown: it may contain a part of a password.
             Err(_) => Err(format!(
                 "invalid {name}: it must be http://[USER:PASSWORD@]HOST:PORT, with special characters escaped as %23"
             )),

@@ -70,7 +70,7 @@ mod tests {
         }
     }
 
-    /// As a face does: on a thread that has a runtime around it.
+    /// As a caller does: on a thread inside a runtime.
     fn page(page: &WebPage) -> Result<String, String> {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let _inside = runtime.enter();

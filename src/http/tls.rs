@@ -1,4 +1,4 @@
-//! TLS on this side of the connection, with certificates that lie on the host or here.
+//! TLS on the controller, with certificates from the host or the controller.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -111,7 +111,7 @@ pub(crate) fn authorities(name: &str, text: &[u8]) -> Result<Certificates, Strin
 /// The authorities that the host trusts.
 ///
 /// # Errors
-/// The host is gone.
+/// The connection to the host is lost.
 pub(crate) async fn system_authorities(probe: &Probe) -> Result<Certificates, remote::Error> {
     for path in SYSTEM_ROOTS {
         if probe.stat(path, Links::Follow).await?.is_some()

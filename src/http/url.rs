@@ -42,7 +42,7 @@ impl Url {
         let usual = if secure { 443 } else { 80 };
         let port = match port {
             None | Some("") => usual,
-            // Not what stands there: it may be a part of a password.
+            // Not the text itself: it may be a part of a password.
             Some(port) => port.parse().map_err(|_| "the port must be a number up to 65535".to_owned())?,
         };
         if host.is_empty() {

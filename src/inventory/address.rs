@@ -1,4 +1,4 @@
-//! What may stand where a host is named: a host name or an address, ranges in it, a port after it.
+//! The syntax of a host entry: a host name or an address, with ranges, and a port after it.
 
 use std::net::Ipv6Addr;
 

@@ -1,4 +1,4 @@
-//! How the members that a deployment wants compare with those that its control plane has.
+//! Compares the members of a deployment with those that its control plane has.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Values of INI inventories: what Python reads as a literal is that (`True`, `8080`, `['a', 'b']`, `80,443`),
-//! everything else is text. Knows the values' syntax, not where they stand.
+//! everything else is text. Knows the values' syntax, not where they are.
 
 mod number;
 mod string;

@@ -43,7 +43,7 @@ pub struct Inventory {
     pub sources: Vec<PathBuf>,
     /// The deployments that sources describe, one at most.
     pub deployments: Vec<Deployment>,
-    /// What a person should know but need not mend, each with its place if it has one.
+    /// Warnings, each with its location if it has one.
     pub warnings: Vec<String>,
     /// `group_vars/` and `host_vars/` beside the sources, weakest first.
     beside: Vec<VarsFiles>,
@@ -56,9 +56,9 @@ pub struct Inventory {
     printed: bool,
     /// What becomes of variables that several groups, or a group and a host, have.
     pub hash_behaviour: HashBehaviour,
-    /// What documents that are somebody else's may use.
+    /// What foreign documents may use.
     allowed: Arc<ForeignResourceLimits>,
-    /// It describes somebody else's resource: hosts are reached within this alone. No other source, no `group_vars/` and
+    /// It describes a foreign resource: connections stay within these limits. No other source, no `group_vars/` and
     /// no `host_vars/` count for them, as these may hold what the writer of the resource must not get.
     pub confined: Option<Arc<Confinement>>,
 }
@@ -134,7 +134,7 @@ impl Inventory {
         InventoryOptions { hash_behaviour: self.hash_behaviour, allowed, duplicates }
     }
 
-    /// A resource of somebody else is the only source: it could name a host of another, and get that one's passwords.
+    /// A foreign resource must be the only source: it could name a host of another source, and get that host's passwords.
     fn check_confined(&self) -> Result<(), Diagnostic> {
         let single = self.sources.len() == 1 && !self.sources[0].is_dir();
         match self.deployments.first() {
@@ -219,7 +219,7 @@ impl Inventory {
         vars
     }
 
-    /// Whether a variable of a host stands as it is in files of ours: not in a resource, not in what a program printed, and
+    /// Whether a variable of a host is written in local files: not in a resource, not in what a program printed, and
     /// not in what `add_host` was given.
     pub fn is_written(&self, host: &str, name: &str) -> bool {
         let added = || self.host(host).is_some_and(|host| host.added.contains(name));

@@ -18,7 +18,7 @@ impl Inventory {
     /// As [`Inventory::select`], for the patterns of a list (`hosts: [web, db]`).
     pub fn select_all(&self, patterns: &[impl AsRef<str>]) -> Result<(Vec<Arc<str>>, Vec<String>), Diagnostic> {
         let mut parts: Vec<String> = patterns.iter().flat_map(|pattern| split(pattern.as_ref())).collect();
-        // What adds comes first, then what keeps, then what takes away, wherever they were written.
+        // Additions come first, then intersections, then exclusions, in any written order.
         parts.sort_by_key(|part| match part.chars().next() {
             Some('!') => 2,
             Some('&') => 1,
@@ -45,7 +45,7 @@ impl Inventory {
         Ok((hosts.into_iter().collect(), unmatched))
     }
 
-    /// As [`Inventory::select`], for `--limit`: a part `@FILE` stands for the patterns in that file, one a line.
+    /// As [`Inventory::select`], for `--limit`: a part `@FILE` is replaced by the patterns in that file, one per line.
     pub fn select_limit(&self, limit: &str) -> Result<(Vec<Arc<str>>, Vec<String>), Diagnostic> {
         let mut patterns = Vec::new();
         for part in split(limit) {

@@ -1,10 +1,10 @@
 //! Ranges in host names: `web[01:20]`, `db[a:f]`, `n[1:10:2]`, several in one name.
 
-/// What one name may stand for; more is a slip of the hand.
+/// The largest number of names of one range; more is a typing error.
 const MOST: usize = 100_000;
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// All names that a name with ranges stands for, in order; a name without a range stands for itself.
+/// All names that a name with ranges expands to, in order; a name without a range expands to itself.
 ///
 /// The error is a message for a person, without the place.
 pub(super) fn expand_range(name: &str) -> Result<Vec<String>, String> {
@@ -26,7 +26,7 @@ pub(super) fn expand_range(name: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// What stands between the brackets, spelled out.
+/// What is between the brackets, spelled out.
 fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
     let bad = |why: &str| format!("invalid range [{range}] in {name:?}: {why}");
     let bounds: Vec<&str> = range.split(':').collect();

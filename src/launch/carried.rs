@@ -26,7 +26,7 @@ pub enum Error {
     NoCache,
     #[error("cannot unpack the playbooks of windlass to {}: {error}\nhint: set XDG_CACHE_HOME, or name a directory with --playbooks", path.display())]
     Io { path: PathBuf, error: std::io::Error },
-    /// Whoever can write there could exchange the playbooks.
+    /// A user who can write there could replace the playbooks.
     #[error(
         "cannot unpack the playbooks of windlass to {}: another user can write to {}\nhint: set XDG_CACHE_HOME to a directory of your own, \
          or name a directory with --playbooks", path.display(), writable.display()
@@ -54,7 +54,7 @@ impl EmbeddedPlaybooks {
             Some(writable) => Err(Error::Shared { path: cache.to_owned(), writable }),
             None => Ok(()),
         };
-        // Nothing is made in another user's directory: root with HOME of somebody else would lock them out of it.
+        // Nothing is created in another user's directory: root with another user's HOME would lock that user out.
         is_own(&cache)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).map_err(failed(&cache))?;
         // From now on without links, which others could lead elsewhere.
@@ -191,7 +191,7 @@ fn is_owned(found: &fs::Metadata) -> bool {
 /// Whether only root and this user can write to it.
 fn is_own(found: &fs::Metadata) -> bool {
     let me = rustix::process::geteuid().as_raw();
-    // Many systems give each user a group of the same number, with nobody else in it.
+    // Many systems give each user a private group with the same number.
     let own_group = found.uid() == me && found.gid() == me;
     let shared = found.mode() & if own_group { 0o002 } else { 0o022 };
     is_owned(found) && shared == 0

@@ -1,4 +1,4 @@
-//! How a face follows a run, and how it ends one.
+//! How a caller follows a run, and how it ends one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ use super::Error;
 use crate::engine::masking::masked;
 use crate::engine::{self, Event, Job, Recap, TimedEvent};
 
-/// What a face holds of the runs that it started.
+/// The caller's handle of the runs that it started.
 #[derive(Debug, Clone)]
 pub struct Control {
     /// Takes the events of runs.
     pub events: UnboundedSender<TimedEvent>,
     /// Once true, no further task is begun.
     pub stopping: Arc<AtomicBool>,
-    /// Becomes true when runs are to end at once. Its sender may be gone: then nobody ends them.
+    /// Becomes true when runs must end at once. If its sender is dropped, they are never ended.
     pub at_once: watch::Receiver<bool>,
 }
 
@@ -44,7 +44,7 @@ impl Control {
         self.watch_unmasked(job, |event| each(&masked(event.clone(), &hidden))).await
     }
 
-    /// As [`Control::watch`], for what a program reads and nobody is shown.
+    /// As [`Control::watch`], for values that only a program reads and no report shows.
     ///
     /// # Errors
     /// As [`Control::run`].

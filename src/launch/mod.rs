@@ -1,4 +1,4 @@
-//! From settings, inventories and playbooks to a run: what every face does before it runs anything.
+//! From settings, inventories and playbooks to a run: the steps before anything runs.
 
 pub mod carried;
 mod control;

@@ -32,7 +32,7 @@ pub fn reading(settings: &Settings) -> Result<InventoryOptions, Diagnostic> {
     })
 }
 
-/// What the settings allow to resources that are somebody else's.
+/// What the settings allow to foreign resources.
 pub fn allowed(settings: &Settings) -> Result<ForeignResourceLimits, Diagnostic> {
     let networks = settings.given(&list::RESOURCE_NETWORKS).map(|_| settings.list_setting(&list::RESOURCE_NETWORKS));
     if let Err(text) = Confinement::new(networks.as_deref()) {
@@ -111,7 +111,7 @@ fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Diagnostic> {
 
 /// What the settings say of plays that do not say it themselves.
 pub fn play_defaults(settings: &Settings) -> PlayDefaults {
-    // A setting stands around plays like a keyword, with the place where it is written.
+    // A setting applies to plays like a keyword, with the location where it is written.
     let keyword = |setting: &Setting| {
         let found = settings.given(setting)?;
         Some(SourceValue { value: found.value.clone(), origin: found.origin.clone()? })

@@ -74,7 +74,7 @@ fn place(path: &Path) -> LintPath {
     }
 }
 
-/// A directory below `roles/`, or one with two folders of a role at least: playbooks too may stand beside `tasks/`.
+/// A directory below `roles/`, or one with at least two folders of a role: playbooks may also be next to `tasks/`.
 fn is_role(directory: &Path) -> bool {
     let folders = ROLE_FOLDERS.iter().filter(|folder| directory.join(folder).is_dir()).count();
     let below_roles = directory.parent().and_then(Path::file_name).is_some_and(|name| name == "roles");

@@ -1,4 +1,4 @@
-//! Every check of a load, for all playbooks, all roles by themselves, and the files of tasks that neither brought in.
+//! Every check of a load, for all playbooks, all roles on their own, and the files of tasks that neither includes.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::playbook::load::Loader;
 use crate::template::Templar;
 use crate::value::origin::Diagnostic;
 
-/// What is wrong and what is odd, each once.
+/// Errors and warnings, each once.
 pub(super) fn load_files(files: &[LintFile], settings: &LintSettings) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     let known = Arc::new(BuildContext { templar: Templar::new() });
     let mut loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());

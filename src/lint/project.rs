@@ -42,7 +42,7 @@ pub struct LintFile {
 /// Everything that was asked for.
 pub struct Project {
     pub files: Vec<LintFile>,
-    /// What every load of it complained of, and what was only odd.
+    /// The errors of every load of it, and the warnings.
     pub errors: Vec<Diagnostic>,
     pub warnings: Vec<Diagnostic>,
     /// The names that templates, conditions and other texts of all files mention.
@@ -57,7 +57,7 @@ pub struct Task<'a> {
     /// Whether it, or a block or play around it, says `no_log`.
     pub is_quiet: bool,
     pub doc: Option<&'static Doc>,
-    /// Where the module's name stands, and what is written for it.
+    /// Where the module's name is, and what is written for it.
     pub action: Option<(&'a Node, &'a Node)>,
 }
 
@@ -127,7 +127,7 @@ impl LintFile {
             mentions.add_text(&content?);
             return Some(file);
         }
-        // A vault file needs its password; whether it can be read is told by the loads that need it.
+        // A vault file needs its password; the loads that need it report whether it can be read.
         if !content.is_some_and(|content| vault::is_vault(&content)) {
             match yaml::load_with(&place.path, &place.path, &settings.keyring, &mut Vec::new()) {
                 Ok(node) => file.node = node,

@@ -51,7 +51,7 @@ pub(super) fn split_words(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }
 
-/// What stands in the template marks of a text, one part after the other.
+/// The expressions in the template marks of a text, one after the other.
 pub(super) fn expressions(text: &str) -> Vec<&str> {
     let parts = text.split("{{").skip(1);
     parts.filter_map(|part| part.split_once("}}")).map(|(inside, _)| inside).collect()

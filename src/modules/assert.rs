@@ -55,7 +55,7 @@ impl Local for Assert {
             }
         }
         let message = text(self.success_msg.as_ref(), "All assertions passed");
-        // The result has it; quiet is that nobody is told.
+        // The result has the message; with quiet the report does not show it.
         Ok(ModuleResult::unchanged(match self.quiet {
             true => Outcome::default().with("msg", message),
             false => Outcome::default().message(message),
@@ -70,7 +70,7 @@ fn conditions(that: &Value) -> Vec<Value> {
     }
 }
 
-/// A message; a list of them stands one below the other.
+/// A message; a list of messages is joined line by line.
 fn text(message: Option<&Value>, otherwise: &str) -> String {
     let Some(message) = message else { return otherwise.to_owned() };
     let lines: Vec<String> = conditions(message).iter().map(ToString::to_string).collect();

@@ -122,7 +122,7 @@ mod tests {
         bench
     }
 
-    /// What is told of a job once it has ended.
+    /// The result of a job after it has ended.
     async fn ended(bench: &Bench, job: &str) -> super::super::ModuleResult {
         for _ in 0..200 {
             let done = bench.run(&format!("async_status: {{jid: {job}}}")).await.unwrap();

@@ -230,7 +230,7 @@ impl AuthorizedKey {
         Ok(Some(if self.follow && is_link { file_write::real_path(probe, &path).await? } else { path }))
     }
 
-    /// In check mode an earlier task would have made the user.
+    /// In check mode an earlier task would have created the user.
     fn plan_without_user(&self, here: &Controller<'_>) -> Result<Plan<AuthorizedKeyChange>, Error> {
         let path = format!("~{}/.ssh/authorized_keys", self.user);
         let outcome = self.outcome(&path);

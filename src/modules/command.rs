@@ -256,7 +256,7 @@ fn input(stdin: Option<&str>, add_newline: bool) -> Option<Vec<u8>> {
     Some(text.into_bytes())
 }
 
-/// Expands `$NAME`, `${NAME}` and a leading `~` in arguments, as the host has them; what is not set stays as written.
+/// Expands `$NAME`, `${NAME}` and a leading `~` in arguments, as the host has them; unset variables are kept as written.
 async fn expanded(argv: &[String], probe: &Probe) -> Result<RemoteErrorKind, Error> {
     let mut words = Vec::with_capacity(argv.len());
     for word in argv {

@@ -58,7 +58,7 @@ pub(super) enum CopyChange {
         dest: String,
         src: String,
     },
-    /// A file on the host that only lacks attributes.
+    /// A file on the host that differs only in its attributes.
     Attributes {
         path: String,
         attributes: crate::remote::Attributes,
@@ -289,7 +289,7 @@ impl Copy {
         })
     }
 
-    /// The source as it is to lie at the destination: what lies there already if that says the same, as encrypting it again
+    /// The content for the destination: the present content if it decrypts to the same text, because encrypting it again
     /// would give another text, and else encrypted.
     async fn sealed(
         &self,

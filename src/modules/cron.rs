@@ -198,7 +198,7 @@ impl Cron {
         Err(Error::failed(problem))
     }
 
-    /// A line break would make lines of their own, for cron to run.
+    /// A line break would add lines, which cron would run.
     fn breaks_lines(&self) -> bool {
         let job = self.job.as_deref().map(|job| job.trim_matches(['\r', '\n']));
         let words = [&self.user, &self.special_time, &self.insertafter, &self.insertbefore];

@@ -127,7 +127,7 @@ impl Fetch {
         Ok(Plan::Unchanged(Outcome::default().message(message).with("file", src)))
     }
 
-    /// Where the file goes on the controller.
+    /// The path of the file on the controller.
     fn destination(&self, src: &str, here: &Controller<'_>) -> Result<PathBuf, Error> {
         let dest = here.scope.base.join(here.scope.surroundings.expand_home(&self.dest));
         if self.flat {

@@ -196,7 +196,7 @@ impl Module for File {
 }
 
 impl File {
-    /// The state that was asked for, or what fits what is there.
+    /// The requested state, or the one that fits the existing file.
     fn state(&self, there: Option<&Stat>) -> State {
         self.state.unwrap_or(match file_attributes::state(there) {
             "link" => State::Link,
@@ -255,7 +255,7 @@ impl FilePlan<'_> {
         }
     }
 
-    /// Goes on with what a symbolic link leads to, if links are followed.
+    /// Continues with the target of a symbolic link, if links are followed.
     async fn follow(&mut self) -> Result<(), Error> {
         if self.file.follow && self.there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
             self.path = file_write::real_path(self.probe, &self.path).await?;
@@ -326,7 +326,7 @@ impl FilePlan<'_> {
         Ok(())
     }
 
-    /// The attributes and times of what is there.
+    /// The attributes and times of the existing file.
     fn attributes_and_times(&mut self) {
         let Some(stat) = &self.there else { return };
         let lacking = self.wanted.lacking(stat);

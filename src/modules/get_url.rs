@@ -53,7 +53,7 @@ pub(super) enum GetUrlChange {
     Attributes { path: String, attributes: Attributes },
 }
 
-/// A change, and what is known to be returned of it.
+/// A change, and the known part of its result.
 pub(super) struct Planned {
     change: GetUrlChange,
     outcome: Outcome,
@@ -245,7 +245,7 @@ impl GetUrl {
         Ok(Plan::Change { diff, outcome: outcome.clone(), change: Planned { change, outcome } })
     }
 
-    /// Compares what was downloaded with what is there.
+    /// Compares the download with the existing file.
     async fn plan_file(
         &self,
         probe: &Probe,
@@ -269,7 +269,7 @@ impl GetUrl {
         let mut destination = Destination::find_destination(probe, &dest, None, true).await?;
         let mut found = file_write::compare_file(probe, here, &destination, wish()).await?;
         let old = destination.there.as_ref().and_then(|(_, digest)| digest.clone());
-        // A link that leads to the same content is left; with other content it is replaced, not what it leads to.
+        // A link to the same content is kept; with other content the link is replaced, not its target.
         if destination.path != dest && found.write.as_ref().is_some_and(|write| write.content.is_some()) {
             destination = Destination::find_destination(probe, &dest, None, false).await?;
             found = file_write::compare_file(probe, here, &destination, wish()).await?;

@@ -55,7 +55,7 @@ pub(super) enum Operation {
         local: Local,
         meaning: RevisionKind,
     },
-    /// The archive alone, of what is there.
+    /// Only the archive, from the existing repository.
     Archive,
 }
 

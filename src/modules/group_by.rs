@@ -1,4 +1,4 @@
-//! `group_by`: puts the host into a group named after what it is.
+//! `group_by`: adds the host to a group named after one of its values.
 
 use async_trait::async_trait;
 use serde::Deserialize;

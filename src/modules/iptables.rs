@@ -230,7 +230,7 @@ impl Iptables {
             .with("wait", self.wait.clone())
     }
 
-    /// What is to be done. None: nothing; an empty list: a chain would change, but nobody asked to manage it.
+    /// The commands to run. None: nothing to do; an empty list: a chain would change, but the task does not manage it.
     async fn change(&self, probe: &Probe, program: &str, waits: &[String]) -> Result<Option<Vec<Vec<String>>>, Error> {
         let argv = |action: &str| self.argv(program, action, waits);
         let words = self.rule.rule_arguments(self.ip_version);
@@ -273,7 +273,7 @@ impl Iptables {
         argv
     }
 
-    /// How the program is told to wait; old ones cannot be told for how long, older ones not at all.
+    /// The options that make the program wait; old versions accept no timeout, older ones no such option.
     async fn wait_words(&self, probe: &Probe, program: &str) -> Result<Vec<String>, Error> {
         let argv = [program.to_owned(), "--version".to_owned()];
         let output = probe.query(&Command::program(argv.iter().cloned())).await?;

@@ -1,4 +1,4 @@
-//! `lineinfile`: one line of a text file is there, is as it should be, or is gone.
+//! `lineinfile`: inserts, replaces or removes one line of a text file.
 
 mod edit;
 

@@ -1,4 +1,4 @@
-//! `meta`: what a task can ask of the run itself. The engine carries it out; here stands only what there is.
+//! `meta`: what a task can ask of the run itself. The engine carries it out; this file only lists the actions.
 
 use async_trait::async_trait;
 use serde::Deserialize;

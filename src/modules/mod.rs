@@ -229,7 +229,7 @@ pub enum Plan<C> {
     Unchanged(Outcome),
     /// Known before acting: `changed` is true.
     Change { diff: Vec<Diff>, outcome: Outcome, change: C },
-    /// Only acting tells: `apply` sets [`Outcome::changed`]. In check mode: skipped.
+    /// The change is known only afterwards: `apply` sets [`Outcome::changed`]. In check mode: skipped.
     Unknown(C),
     /// Commands: skipped in check mode, as in Ansible, with this outcome.
     NotInCheckMode(Outcome, C),
@@ -247,11 +247,11 @@ pub struct Controller<'a> {
     pub no_log: bool,
     pub verbosity: u8,
     pub caches: &'a Caches,
-    /// The task says `async`: what it runs goes on apart from the connection, so long at most.
+    /// The task has `async`: its program runs without the connection, at most for this time.
     pub apart: Option<Duration>,
     /// TimedEvent of long transfers.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
-    /// Takes a question to the person; drops it if nobody can be asked.
+    /// Asks the person a question; drops it if there is no terminal.
     pub ask: &'a (dyn Fn(question::Question) + Send + Sync),
     /// The task's host, for modules that outlive a connection to it (`reboot`, `wait_for_connection`).
     pub host: &'a dyn Open,
@@ -267,7 +267,7 @@ pub struct Caches {
 /// A host that can be opened, as the user of the task.
 #[async_trait]
 pub trait Open: Send + Sync {
-    /// With `anew` a connection that is there is given up first.
+    /// With `anew`, closes an existing connection first.
     async fn open(&self, anew: bool) -> Result<Remote, Error>;
 
     /// Whether it is the machine that windlass runs on, by its connection.
@@ -315,7 +315,7 @@ pub struct Progress {
 /// What a module leaves behind.
 #[derive(Debug, Default, Clone)]
 pub struct Outcome {
-    /// For the plans that only acting tells.
+    /// For plans whose change is known only afterwards.
     pub changed: bool,
     /// Ansible's `msg`.
     pub message: Option<String>,
@@ -524,7 +524,7 @@ pub enum Changes {
 /// What `async` means for a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Async {
-    /// What it runs goes on when the connection ends, and may be left alone (`poll: 0`).
+    /// Its program continues when the connection ends, and need not be followed (`poll: 0`).
     Job,
     /// It works through the connection: `async` is the time that it may take.
     Limit,
@@ -591,7 +591,7 @@ mod tests {
     use super::*;
     use crate::value::doc::ANY_NAME;
 
-    /// A plan does not count what these do; whoever adds a module decides.
+    /// A plan does not count the changes of these modules; decide this for every new module.
     #[test]
     fn modules_that_change_nothing_on_hosts_are_these() {
         let on_hosts = MODULES.iter().filter(|entry| entry.place == RunsAt::Host && entry.changes == Changes::Nothing);

@@ -43,7 +43,7 @@ enum Persistent {
 #[derive(Default)]
 pub(super) struct ModprobeChange {
     files: Vec<Write>,
-    /// What `modprobe` is told.
+    /// The arguments of `modprobe`.
     argv: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Module for Modprobe {
             return Ok(Plan::Unchanged(self.outcome(&Output::default())));
         }
         let change = ModprobeChange { files, argv };
-        // Only loading it tells whether it is there then: the name may be another's alias.
+        // Whether the module is loaded is known only after loading it: the name may be an alias of another module.
         if change.files.is_empty() && self.state == State::Present && !here.check {
             return Ok(Plan::Unknown(change));
         }
@@ -121,7 +121,10 @@ impl Module for Modprobe {
         if !acts || self.state == State::Absent || self.is_loaded(remote).await? {
             return Ok(Outcome { changed: acts, ..outcome });
         }
-        let warning = format!("modprobe succeeded, but the kernel did not load a module {}; check whether it is an alias", self.name);
+        let warning = format!(
+            "modprobe succeeded, but the kernel did not load a module {}; check whether it is an alias",
+            self.name
+        );
         Ok(outcome.with("warnings", vec![warning]))
     }
 }
@@ -220,7 +223,7 @@ impl Modprobe {
     }
 }
 
-/// What is done to a file. All that is not of the module stays as it is.
+/// The change of a file. Lines of other modules are kept.
 enum Edit {
     /// The line comes behind all others.
     Add(String),
@@ -257,7 +260,7 @@ fn added(text: &str, line: &str) -> String {
     format!("{text}{end}{line}")
 }
 
-/// The lines of a text, each with what it goes on in behind a backslash, and with its newline.
+/// The lines of a text, each with its continuation lines after a backslash, and with its newline.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -301,7 +304,7 @@ fn option(line: &str, name: &str) -> Option<Vec<String>> {
     is_own.then(|| words.take_while(|word| !word.starts_with(['#', ';'])).collect())
 }
 
-/// The words of a text as they stand there: blanks in quotes do not end one.
+/// The words of a text, unchanged: blanks in quotes do not end one.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for c in text.chars() {

@@ -190,7 +190,7 @@ impl Module for Mount {
         for directory in &change.make {
             remote.make_directory(directory, &Attributes::default()).await?;
         }
-        // What cannot be unmounted keeps its line, or nobody would know of it.
+        // A file system that cannot be unmounted keeps its line, so that it stays visible.
         if let Some(act @ MountAction::Clear { .. }) = change.act {
             self.act(act, &entry, remote).await.map_err(|error| self.veiled(error))?;
         }
@@ -390,7 +390,7 @@ impl Mount {
         }
     }
 
-    /// What tells `mount` of another table than the usual.
+    /// The arguments of `mount` for a table other than the default one.
     fn other_table(&self) -> Vec<&str> {
         match self.fstab() {
             FSTAB => Vec::new(),
@@ -398,7 +398,7 @@ impl Mount {
         }
     }
 
-    /// What tells `mount` all that a table would.
+    /// The arguments of `mount` that replace a table's line.
     fn ephemeral<'a>(&'a self, entry: &'a FstabEntry) -> Vec<&'a str> {
         let mut words = vec!["-t", self.fstype.as_deref().unwrap_or("auto")];
         if entry.opts != "defaults" {

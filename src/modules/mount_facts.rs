@@ -16,7 +16,7 @@ use crate::value::{Value, Vars};
 
 /// What the kernel has mounted.
 const DYNAMIC: &[&str] = &["/etc/mtab", "/proc/mounts", "/etc/mnttab"];
-/// The exit code that stands for a source that is no regular file.
+/// The exit code for a source that is not a regular file.
 const NO_FILE: i32 = 99;
 /// What is to be mounted.
 const STATIC: &[&str] = &["/etc/fstab", "/etc/vfstab", "/etc/filesystems"];

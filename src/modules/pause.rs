@@ -65,7 +65,7 @@ impl Local for Pause {
             (Ok(Answer::Abort), _) => return Err(Error::failed("user requested abort!")),
             (Ok(Answer::Text(text)), _) => text,
             (Ok(Answer::GoOn), _) | (Err(_), None) => String::new(),
-            // Nobody can be asked; time passes all the same.
+            // Without a terminal, the timeout still applies.
             (Err(_), Some(limit)) => {
                 tokio::time::sleep(limit).await;
                 String::new()
@@ -90,7 +90,7 @@ impl Local for Pause {
 }
 
 impl Pause {
-    /// How long, at least a second; None: until somebody says so. The unit is that of the result.
+    /// How long, at least a second; None: until a person continues. The unit is that of the result.
     fn limit(&self) -> Result<(Option<Duration>, &'static str), Error> {
         let (seconds, unit) = match (self.seconds, self.minutes) {
             (Some(_), Some(_)) => return Err(Error::failed("only seconds or minutes can be given, not both")),

@@ -88,7 +88,7 @@ impl Module for Script {
 
     async fn apply(&self, change: Prepared, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         if let Some(limit) = here.apart {
-            // The script lies with the job, and goes with it.
+            // The script is in the job's directory, and is removed with it.
             let place = async_job::job_location(remote, here).await?;
             let command = self.put(&change, &format!("{}/script.", place.directory), remote).await?;
             let notes = JobMetadata { cmd: serde_json::Value::Null, strip: false, program: None, bare: true };

@@ -167,8 +167,8 @@ fn fact(content: &[u8]) -> Option<Value> {
     }
 }
 
-/// Sections of `key = value` lines, an indented line goes on with the value above; keys become lower case, as Ansible
-/// has them. None: a line fits nowhere.
+/// Sections of `key = value` lines; an indented line continues the value above. Keys become lower case, as in Ansible.
+/// None: a line has another form.
 fn ini(text: &str) -> Option<Value> {
     let mut sections: IndexMap<String, IndexMap<String, String>> = IndexMap::new();
     let mut key = None;

@@ -164,7 +164,7 @@ fn blocks(line: &str, fields: &mut Vars) {
     if let [blocks, size, major, minor] = numbers[..] {
         set_field(fields, "blocks", blocks);
         set_field(fields, "block_size", size);
-        // As glibc's makedev puts them together.
+        // As glibc's makedev combines them.
         let device = (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32;
         set_field(fields, "device_type", device);
     }

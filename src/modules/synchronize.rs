@@ -320,7 +320,7 @@ impl Synchronize {
         let reading = TreeReadOptions { filter, prefix: &way.prefix, follow: self.copy_links };
         let sender = match &way.single {
             Some(name) => single(name, top),
-            // What cannot be read must not look as if it were not there: delete would remove it here.
+            // An unreadable file must not count as missing: delete would remove it here.
             None => tree::host_tree_entries(probe, &way.from, &reading, true).await?,
         };
         let root_path = PathBuf::from(&way.root);
@@ -463,7 +463,7 @@ async fn host_root(probe: &Probe, here: &Controller<'_>, way: &SyncPaths) -> Res
         Some(_) => return Err(Error::failed(format!("cannot synchronize to {root}: it is not a directory"))),
         None => {}
     }
-    // In check mode an earlier task would have made it.
+    // In check mode an earlier task would have created it.
     if !here.check && probe.stat(above, Links::Follow).await?.is_none() {
         let message = format!("the directory {above} does not exist on the host");
         return Err(Error::Failed { message, hint: Some(NO_PARENT.into()) });

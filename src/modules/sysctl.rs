@@ -185,7 +185,7 @@ impl Sysctl {
     }
 }
 
-/// In English: what it says tells whether it worked.
+/// In English: its output shows whether it worked.
 fn in_c(command: Command) -> Command {
     let environment = ["LANG", "LC_ALL"].map(|name| (name.to_owned(), "C".to_owned()));
     Command { environment: environment.into(), ..command }

@@ -79,7 +79,7 @@ pub(super) enum Scope {
     Global,
 }
 
-/// What systemctl is to be told, in order.
+/// The calls of systemctl, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Actions {
     verbs: Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! `tempfile`: a new temporary file or directory on the host, with a name that nobody else has.
+//! `tempfile`: a new temporary file or directory on the host, with a unique name.
 
 use async_trait::async_trait;
 use rand::Rng as _;

@@ -1,4 +1,4 @@
-//! `timezone`: which zone the host's clock is told in.
+//! `timezone`: the host's time zone.
 
 use async_trait::async_trait;
 use serde::Deserialize;

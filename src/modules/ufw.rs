@@ -93,7 +93,7 @@ impl Module for Ufw {
             Return::new("msg", "The output of ufw status verbose after the task"),
         ],
     };
-    /// What ufw is told, each without its first word.
+    /// The calls of ufw, each without the program's name.
     type Change = Vec<Vec<String>>;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Self::Change>, Error> {
@@ -318,7 +318,7 @@ fn lines(commands: &[Vec<String>]) -> Vec<String> {
     commands.iter().map(|argv| format!("ufw {}", argv.join(" "))).collect()
 }
 
-/// Whether a dry run of a rule leaves other rules than there are. It tells the rules of IPv4, of IPv6, or of both.
+/// Whether a dry run of a rule results in different rules. It prints the rules of IPv4, of IPv6, or of both.
 fn would_change(rules: &str, dry: &str) -> bool {
     if dry.lines().all(|line| line.contains("Skipping") || line.trim().is_empty()) {
         return false;
@@ -335,7 +335,7 @@ fn would_change(rules: &str, dry: &str) -> bool {
     [false, true].into_iter().any(|v6| {
         let of = |all: &[String]| all.iter().filter(|line| is_v6(line) == v6).cloned().collect::<Vec<_>>();
         let then = of(&then);
-        // None told: these are not touched, but by the deletion of the last.
+        // Without output, these rules do not change, except by the deletion of the last one.
         if then.is_empty() { dry.contains("Rule deleted") && of(&there).len() == 1 } else { then != of(&there) }
     })
 }
@@ -458,14 +458,14 @@ mod tests {
         assert!(default("deny", Some("outgoing")).would_switch(on, ""));
     }
 
-    /// A stand-in for ufw that is on or off and remembers what it was told.
+    /// A stand-in for ufw that is on or off and records its arguments.
     const STAND_IN: &str = "#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit\ncase \"$*\" in\n\
         'status verbose') echo \"Status: $(cat state 2>/dev/null || echo inactive)\" ;;\n\
         '--force enable') echo active >state ;;\n\
         'default '*|'logging '*) echo \"$*\" >>told; echo \"$*\" >settings ;;\n\
         *nothing*) echo 'ERROR: Bad port' >&2; exit 1 ;;\n*) echo \"$*\" >>told ;;\nesac\n";
 
-    /// A stand-in for grep, which tells the settings that ufw was told last.
+    /// A stand-in for grep, which prints the last settings given to ufw.
     const GREP: &str = "#!/bin/sh\ncase \"$*\" in *LOGLEVEL*) cat \"$(dirname \"$0\")/settings\" ;; esac\n";
 
     #[tokio::test]

@@ -357,7 +357,7 @@ impl User {
         ];
         let mut argv = words(&["chage"]);
         for ((name, wanted), found) in wanted.into_iter().zip(found) {
-            // A number below 0 stands for none.
+            // A number below 0 means none.
             if let Some(days) = wanted.filter(|days| Some(*days).filter(|days| *days >= 0) != found) {
                 option(&mut argv, name, days.to_string());
             }

@@ -1,4 +1,4 @@
-//! `validate_argument_spec`: sees that variables are as a specification wants them. The loader puts it before the tasks
+//! `validate_argument_spec`: checks that variables match a specification. The loader inserts it before the tasks
 //! of a role that has `meta/argument_specs.yml`.
 
 mod check;

@@ -195,7 +195,7 @@ impl WaitFor {
         }
     }
 
-    /// None: nobody answers. `Some(None)`: somebody does, but does not say what is waited for.
+    /// None: the port is closed. `Some(None)`: it is open, but its data does not match.
     async fn port(
         &self,
         probe: &Probe,

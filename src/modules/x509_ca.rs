@@ -1,4 +1,4 @@
-//! `x509_ca`: a certificate authority of one's own: a key and a self-signed certificate.
+//! `x509_ca`: a certificate authority: a key and a self-signed certificate.
 
 use async_trait::async_trait;
 use rcgen::{BasicConstraints, IsCa, KeyPair, KeyUsagePurpose};
@@ -172,7 +172,7 @@ const RETURNS: &[Return] = &[
 ];
 
 impl X509Ca {
-    /// Why the certificate has to be made anew with the same key, if it has to; refuses what must not be changed.
+    /// Why the certificate must be renewed with the same key, if it must; refuses changes that are not allowed.
     fn reason(
         &self,
         certificate: &Certificate,

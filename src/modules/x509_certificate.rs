@@ -1,4 +1,4 @@
-//! `x509_certificate`: a certificate that an authority signs, and its key; made anew before it ends.
+//! `x509_certificate`: a certificate that a CA signs, and its key; renewed before it expires.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `x509_csr`: the request for a certificate that somebody else signs, made of a key that is there. Writes nothing.
+//! `x509_csr`: a certificate signing request for another CA, from an existing key. Writes nothing.
 
 use async_trait::async_trait;
 use rcgen::CertificateParams;

@@ -1,4 +1,4 @@
-//! `x509_key`: a key pair without a certificate, as tokens are signed with; made once, never anew.
+//! `x509_key`: a key pair without a certificate, for signing tokens; generated once, never replaced.
 
 use async_trait::async_trait;
 use rcgen::KeyPair;
@@ -42,8 +42,7 @@ impl Module for X509Key {
         collection: "windlass",
         summary: "Generate a private key, and write its public key",
         arguments: &[
-            Argument::new("path", ArgumentKind::Path, "The private key; generated if it does not exist")
-                .required(),
+            Argument::new("path", ArgumentKind::Path, "The private key; generated if it does not exist").required(),
             Argument::new("publickey_path", ArgumentKind::Path, "A file for the public key, PEM"),
             Argument::new("key_type", ArgumentKind::Str, "The curve of a new key")
                 .default("p256")

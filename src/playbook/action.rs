@@ -17,7 +17,7 @@ use crate::value::yaml::{Node, NodeKind};
 pub(super) struct TaskAction {
     pub doc: &'static Doc,
     pub written: Arc<str>,
-    /// Where its name stands.
+    /// Where its name is.
     pub origin: Origin,
     /// Its arguments: a mapping, a text of the short form, or nothing.
     pub arguments: Option<Node>,

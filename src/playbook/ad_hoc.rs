@@ -1,4 +1,4 @@
-//! A play that stands in no file: one task, asked for on the command line, read by the same loader as those of files.
+//! A play without a file: one task, from the command line, read by the same loader as those of files.
 
 use std::path::Path;
 use std::sync::Arc;

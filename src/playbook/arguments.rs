@@ -279,7 +279,7 @@ fn is_lone_expression(text: &str) -> bool {
     inner.is_some_and(|inner| !inner.contains("{{"))
 }
 
-/// The place of an offset in the text of a node, where the text stands in the file as it is.
+/// The location of an offset in the text of a node, if the file has that text unchanged.
 fn place_in(node: &Node, text: &str, at: usize) -> Origin {
     let mut origin = node.origin.clone();
     let column = origin.column.saturating_sub(1);

@@ -1,9 +1,9 @@
 //! The short form of arguments: `src=a dest="b c"`, and `ls -l chdir=/tmp` for commands. Words are split as
-//! Ansible does: quotes and template marks hold a word together, a backslash takes a quote's meaning away.
+//! Ansible does: quotes and template marks hold a word together, a backslash escapes a quote.
 
 use std::ops::Range;
 
-/// What stands in a text of the short form.
+/// The parts of a text in the short form.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FreeForm {
     /// `key=value` pairs, quotes removed, each with the byte offset of its key in the text.
@@ -24,14 +24,14 @@ pub(super) struct UnbalancedQuote {
 
 const MARKS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
 
-/// Splits a text. `is_key` tells which words before a `=` are taken for arguments; others stay in the text.
+/// Splits a text. `is_key` decides which words before a `=` are arguments; others stay in the text.
 pub(super) fn parse_free_form(text: &str, is_key: impl Fn(&str) -> bool) -> Result<FreeForm, UnbalancedQuote> {
     let mut found = FreeForm::default();
     let mut rest: Vec<Range<usize>> = Vec::new();
     for word in words(text)? {
         match pair(&text[word.clone()]).filter(|(key, _)| is_key(key)) {
             Some((key, value)) => found.pairs.push((key.to_owned(), unquote(&decoded(value)), word.start)),
-            // Words that follow each other keep what stands between them: newlines count for `shell`.
+            // Words that follow each other keep what is between them: newlines count for `shell`.
             None => match rest.last_mut().filter(|last| found.pairs.last().is_none_or(|pair| pair.2 < last.start)) {
                 Some(last) => last.end = word.end,
                 None => rest.push(word),
@@ -50,7 +50,7 @@ fn pair(word: &str) -> Option<(&str, &str)> {
     named.then_some((key, value))
 }
 
-/// With the escapes that Python knows in place of what they stand for (`\n`, `\x41`, `\u00e9`); other backslashes stay.
+/// Decodes Python's escapes (`\n`, `\x41`, `\u00e9`); other backslashes are kept.
 fn decoded(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut rest = value;
@@ -64,7 +64,7 @@ fn decoded(value: &str) -> String {
     out + rest
 }
 
-/// What the text after a backslash stands for, and how much of it that is.
+/// The character of the escape after a backslash, and the length of the escape.
 fn escaped(text: &str) -> Option<(char, usize)> {
     let first = text.chars().next()?;
     let number = |digits: usize| {

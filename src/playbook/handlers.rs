@@ -37,7 +37,7 @@ impl LoadState<'_> {
         handlers
     }
 
-    /// The handlers of a block, which gives them its keywords and is nothing by itself.
+    /// The handlers of a block, which gives them its keywords and has no effect itself.
     fn handlers_of_block(&mut self, map: &Node, inner: &Node, around: &InheritedKeywords) -> Vec<Handler> {
         self.complain_of_block_keys(map);
         for (key, _) in pairs(map).iter().filter(|(key, _)| matches!(key.as_str(), Some("rescue" | "always"))) {
@@ -96,7 +96,7 @@ fn is_import(node: &Node) -> bool {
         .any(|doc| IncludeKind::of_doc(doc) == Some(IncludeKind::ImportTasks))
 }
 
-/// Handlers of steps; those of an imported role lie flat among them.
+/// Handlers of steps; those of an imported role are inserted flat.
 fn collect(steps: Vec<Step>, listen: &[Arc<str>], handlers: &mut Vec<Handler>) {
     for step in steps {
         match step {
@@ -110,7 +110,7 @@ fn collect(steps: Vec<Step>, listen: &[Arc<str>], handlers: &mut Vec<Handler>) {
     }
 }
 
-/// Complains of handlers that nobody can notify.
+/// Reports handlers that no task can notify.
 pub(super) fn nameless(handlers: &[Handler]) -> impl Iterator<Item = Diagnostic> + '_ {
     let nobodys =
         |handler: &&Handler| handler.task.name.is_none() && handler.listen.is_empty() && handler.include.is_none();

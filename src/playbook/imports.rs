@@ -1,4 +1,4 @@
-//! Static imports: `import_tasks` and `import_role` are replaced by what they bring, which inherits their keywords.
+//! Static imports: `import_tasks` and `import_role` are replaced by their content, which inherits their keywords.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::value::origin::Diagnostic;
 use crate::value::yaml::Node;
 
 impl LoadState<'_> {
-    /// What an import brings.
+    /// The content of an import.
     pub(super) fn import(
         &mut self,
         map: &Node,
@@ -37,7 +37,7 @@ impl LoadState<'_> {
         }
     }
 
-    /// The arguments of an import, and what stands around what it brings.
+    /// The arguments of an import, and the keywords around it.
     pub(super) fn import_place(
         &mut self,
         map: &Node,

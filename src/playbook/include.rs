@@ -1,5 +1,5 @@
 //! `include_tasks` and `include_role`, which are loaded while the play runs, and the documentation of all that
-//! brings in other files.
+//! includes other files.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::value::doc::{Argument, ArgumentKind, Doc};
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
-/// What a task may bring in besides a module's work.
+/// What a task may include, apart from running a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IncludeKind {
     IncludeTasks,
@@ -47,7 +47,7 @@ const fn doc_of(
     Doc { name, collection: "ansible.builtin", summary, arguments, free_form, example, returns: &[] }
 }
 
-/// The documentation of what brings in other files, in the order of [`IncludeKind`].
+/// The documentation of includes and imports, in the order of [`IncludeKind`].
 pub static DOCS: [Doc; 4] = [
     doc_of(
         "include_tasks",
@@ -105,7 +105,7 @@ pub fn doc(name: &str) -> Option<&'static Doc> {
 }
 
 impl IncludeKind {
-    /// What a documentation stands for; None: a module.
+    /// The kind of include that a documentation describes; None: a module.
     pub(super) fn of_doc(doc: &Doc) -> Option<IncludeKind> {
         match doc.name {
             "include_tasks" => Some(IncludeKind::IncludeTasks),
@@ -169,7 +169,7 @@ impl LoadState<'_> {
         })
     }
 
-    /// The keywords of what an include brings: those around it, its variables, and `apply`.
+    /// The keywords of included steps: those around the include, its variables, and `apply`.
     fn apply(&mut self, map: &Node, chosen: &TaskAction, own: &Keywords, around: &InheritedKeywords) -> Arc<Keywords> {
         let mut keywords = (*around.keywords).clone();
         keywords.vars = own.vars.clone();

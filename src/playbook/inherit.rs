@@ -12,7 +12,7 @@ use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Value, Vars};
 
-/// What stands around a step.
+/// What is around a step.
 #[derive(Debug, Clone)]
 pub(super) struct InheritedKeywords {
     pub keywords: Arc<Keywords>,
@@ -22,7 +22,7 @@ pub(super) struct InheritedKeywords {
 }
 
 impl InheritedKeywords {
-    /// What stands around the steps that an include brings.
+    /// The keywords around the steps of an include.
     pub(super) fn of_include(include: &Include) -> InheritedKeywords {
         let mut keywords = include.apply.clone();
         if keywords.collections != include.task.keywords.collections {
@@ -38,10 +38,10 @@ impl InheritedKeywords {
 }
 
 impl LoadState<'_> {
-    /// The keywords of what stands at `map`, with all it inherits. Complains of wrong shapes; unknown keys are for
+    /// The keywords in `map`, with all inherited ones. Complains of wrong shapes; unknown keys are for
     /// the caller.
     pub(super) fn inherit(&mut self, map: &Node, place: KeywordScope, around: &InheritedKeywords) -> Arc<Keywords> {
-        // Shared with what stands around it for as long as nothing is added.
+        // Shared with what is around it for as long as nothing is added.
         let mut all = around.keywords.clone();
         for (key, value) in pairs(map) {
             let Some(keyword) = key.as_str().and_then(|name| keywords::at(name, place)) else { continue };
@@ -60,7 +60,7 @@ impl LoadState<'_> {
         all
     }
 
-    /// Adds a keyword that does not replace what stands around it.
+    /// Adds a keyword that does not replace what is around it.
     fn add(
         &mut self,
         all: &mut Arc<Keywords>,

@@ -1,4 +1,4 @@
-//! Keywords: what each is called, what may be written for it, where it may stand, and what is said of it.
+//! Keywords: their names, allowed values, places and documentation.
 //!
 //! To add a keyword: its line in `keywords_of_plays.rs` or `keywords_of_tasks.rs`; if tasks inherit it, a field in
 //! [`Keywords`]; otherwise the reading of it in `task.rs`, `block.rs` or `play.rs`.
@@ -9,7 +9,7 @@ use crate::value::doc::Argument;
 use crate::value::nearest::nearest;
 use crate::value::origin::Diagnostic;
 
-/// Where a keyword may stand; one bit each.
+/// Where a keyword is allowed; one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordScope {
     Play = 1,
@@ -50,7 +50,7 @@ impl KeywordScope {
     ];
 }
 
-/// What may be written for a keyword. A template may stand for any scalar.
+/// What may be written for a keyword. A template may replace any scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KeywordType {
     Bool,
@@ -103,7 +103,7 @@ pub struct Keyword {
     pub about: &'static str,
     /// Plays or tasks in YAML, with a newline before and behind.
     pub example: &'static str,
-    /// What stands below it, if that is a mapping of its own.
+    /// What is below it, if that is a mapping of its own.
     pub parts: &'static [Argument],
 }
 
@@ -114,7 +114,7 @@ pub(super) const HANDLER: u8 = KeywordScope::Handler as u8;
 pub(super) const INCLUDE: u8 = KeywordScope::Include as u8;
 pub(super) const ROLE: u8 = KeywordScope::Role as u8;
 pub(super) const IMPORT: u8 = KeywordScope::ImportPlaybook as u8;
-/// Those that pass from the outside in, whatever they stand at.
+/// Those that pass from the outside in, whatever they are at.
 pub(super) const BASE: u8 = PLAY | BLOCK | TASK | ROLE;
 
 pub(super) const fn keyword(name: &'static str, shape: KeywordType, places: u8) -> Keyword {
@@ -153,18 +153,18 @@ impl Keyword {
         self
     }
 
-    /// Where it may stand.
+    /// Where it is allowed.
     pub fn places(&self) -> impl Iterator<Item = KeywordScope> {
         KeywordScope::ALL.into_iter().filter(|place| self.is_at(*place))
     }
 
-    /// Whether it may stand there.
+    /// Whether it is allowed there.
     pub fn is_at(&self, place: KeywordScope) -> bool {
         self.places & place as u8 != 0
     }
 }
 
-/// The keyword of that name, wherever it may stand.
+/// The keyword of that name, wherever it is allowed.
 pub fn find_keyword(name: &str) -> Option<&'static Keyword> {
     let search = |list: &&'static [Keyword]| {
         let list = *list;
@@ -173,7 +173,7 @@ pub fn find_keyword(name: &str) -> Option<&'static Keyword> {
     LISTS.iter().find_map(search)
 }
 
-/// The keyword of that name, if it may stand there.
+/// The keyword of that name, if it is allowed there.
 pub fn at(name: &str, place: KeywordScope) -> Option<&'static Keyword> {
     find_keyword(name).filter(|keyword| keyword.is_at(place))
 }

@@ -1,5 +1,5 @@
 //! The keywords that plays alone have: what may be written for each, what it means, an example.
-//! What else adding one takes stands in `keywords.rs`.
+//! `keywords.rs` describes how to add one.
 
 use super::keywords::{Keyword, KeywordType, PLAY, inherited, keyword};
 use crate::value::doc::{Argument, ArgumentKind};
@@ -10,7 +10,7 @@ const ORDER: KeywordType =
 /// What `encrypt` may be.
 pub(super) const SCHEMES: &[&str] = &["bcrypt", "sha256_crypt", "sha512_crypt"];
 
-/// What a play needs to be told of each variable it asks for.
+/// The keys of each variable that a play asks for.
 pub(super) const PROMPT: &[Argument] = &[
     Argument::new("name", ArgumentKind::Str, "The variable").required(),
     Argument::new("prompt", ArgumentKind::Str, "The text of the prompt (default: the name of the variable)"),

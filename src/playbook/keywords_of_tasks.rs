@@ -1,5 +1,5 @@
 //! The keywords of tasks, handlers, blocks, roles and imports, many of which plays have too: what may be written for
-//! each, where it may stand, what it means, an example. What else adding one takes stands in `keywords.rs`.
+//! each, where it is allowed, what it means, an example. `keywords.rs` describes how to add one.
 
 use super::keywords::{BASE, BLOCK, HANDLER, IMPORT, INCLUDE, Keyword, KeywordType, ROLE, TASK, inherited, keyword};
 use crate::value::doc::{Argument, ArgumentKind};

@@ -12,7 +12,7 @@ use crate::value::Origin;
 use crate::value::doc::Doc;
 use crate::value::origin::Diagnostic;
 
-/// Endings of files that lie beside modules and are none.
+/// Extensions of files next to modules that are not modules.
 const NO_MODULES: &[&str] =
     &["md", "txt", "rst", "yml", "yaml", "json", "ini", "cfg", "bak", "orig", "swp", "pyc", "rpm"];
 

@@ -53,7 +53,7 @@ impl Loader {
         load.finish_load((roles, steps))
     }
 
-    /// Checks a role by itself, as a play would use it that has no variables of its own.
+    /// Checks a role on its own, as a play without variables would use it.
     pub fn role(&self, path: &Path) -> Loaded<()> {
         let mut load = LoadState::new(self, Arc::new(Base { directory: around_role(path), vars: Arc::default() }));
         load.role_alone(path);
@@ -64,7 +64,7 @@ impl Loader {
     pub fn steps_file(&self, path: &Path, role: Option<&Path>, handlers: bool) -> Loaded<()> {
         let directory = role.map_or_else(|| parent(path), around_role);
         let mut load = LoadState::new(self, Arc::new(Base { directory, vars: Arc::default() }));
-        // What is wrong with the role itself is told where the role is checked.
+        // Errors of the role itself are reported where the role is checked.
         let role = role.and_then(|role| LoadState::new(self, load.base.clone()).role_alone(role));
         let around = InheritedKeywords { keywords: Arc::default(), role, directory: parent(path) };
         if let Some(node) = load.load_file(path) {

@@ -86,7 +86,7 @@ pub struct Loader {
     /// What plays are that do not say.
     pub play_defaults: PlayDefaults,
     pub hooks: HookFiles,
-    /// What `~` stands for; paths in messages begin at the working directory.
+    /// For `~`; paths in messages are relative to the working directory.
     pub surroundings: Arc<ProcessEnvironment>,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
     warnings: Mutex<IndexSet<Diagnostic>>,
@@ -140,7 +140,7 @@ impl Loader {
         files.keys().any(|read| self.shown(read) == self.shown(path))
     }
 
-    /// What was odd but not wrong in all that was loaded so far, each told once.
+    /// The warnings of everything that was loaded so far, each only once.
     pub fn take_warnings(&self) -> Vec<Diagnostic> {
         let kept = std::mem::take(&mut *self.warnings.lock());
         self.duplicates.take_complaints().into_iter().chain(kept).collect()

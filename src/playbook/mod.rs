@@ -68,7 +68,7 @@ pub struct Play {
     pub roles: Vec<Step>,
     pub tasks: Vec<Step>,
     pub post_tasks: Vec<Step>,
-    /// The play's handlers; those of its roles stand in `all_roles`.
+    /// The play's handlers; those of its roles are in `all_roles`.
     pub handlers: Vec<Handler>,
     /// What configuration puts before and after the play and its roles.
     pub hooks: Hooks,
@@ -89,7 +89,7 @@ pub struct Hooks {
 pub enum Strategy {
     #[default]
     Linear,
-    /// Each host by itself.
+    /// Each host on its own.
     Free,
     /// As free, but no more hosts are under way than work at once: one begins when another has ended.
     HostPinned,
@@ -222,7 +222,7 @@ pub struct Include {
     pub apply: Arc<Keywords>,
     /// Its own `vars`: they count as parameters, for they win over what the tasks that come of it set and say.
     pub params: Option<Arc<Vars>>,
-    /// The play it stands in.
+    /// Its play.
     pub base: Arc<Base>,
 }
 
@@ -275,7 +275,7 @@ pub struct Role {
     pub parents: Vec<Arc<str>>,
     /// Their directories.
     pub parent_paths: Vec<PathBuf>,
-    /// The directories of the roles that use it, as dependencies too, the nearest first: its files may stand there.
+    /// The directories of the roles that use it, as dependencies too, the nearest first: its files may be there.
     pub used_by: Vec<PathBuf>,
     /// The conditions and tags where it is used: with others it is another role, and runs again.
     pub distinction: Arc<str>,
@@ -284,7 +284,7 @@ pub struct Role {
     pub argument_spec: Option<SourceValue>,
 }
 
-/// Keywords that a task inherits. `None`: nobody said.
+/// Keywords that a task inherits. `None`: not set.
 #[derive(Debug, Clone, Default)]
 pub struct Keywords {
     /// All conditions, outermost first; each must hold.
@@ -292,7 +292,7 @@ pub struct Keywords {
     pub tags: Vec<Arc<str>>,
     /// Variables of enclosing blocks, outermost first, then the task's own.
     pub vars: Vec<Arc<Vars>>,
-    /// Of a handler: the loop variables of the include that brought it, weaker than `vars`. They may come from a host.
+    /// Of a handler: the loop variables of its include, with lower precedence than `vars`. They may come from a host.
     pub include_loop_vars: Option<Arc<Vars>>,
     /// Outermost first; later ones win.
     pub environment: Vec<SourceValue>,

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::value::nearest::nearest;
 
-/// A path without `.` and `..`, as far as can be told without looking.
+/// A path without `.` and `..`, as far as possible without reading the file system.
 pub(super) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -1,4 +1,4 @@
-//! Reading what stands for a keyword: its shape, its value, the templates and expressions in it.
+//! Reading the value of a keyword: its type, its value, the templates and expressions in it.
 
 use super::keywords::{Keyword, KeywordType};
 use super::loader::LoadState;
@@ -203,7 +203,7 @@ impl LoadState<'_> {
         self.values(node)
     }
 
-    /// As [`LoadState::vars`], of a file: a name that is none is odd, but can be reached as `vars['a-b']`.
+    /// As [`LoadState::vars`], of a file: an invalid name is a warning, because `vars['a-b']` can still reach it.
     pub(super) fn file_vars(&mut self, node: &Node) -> Vars {
         for (key, _) in pairs(node) {
             if let Some(warning) = key.as_str().and_then(|name| variable_names::wrong(name, &key.origin)) {

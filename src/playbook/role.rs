@@ -78,7 +78,7 @@ impl RoleReference {
         self.parts.origin.as_ref().unwrap_or(&self.origin)
     }
 
-    /// Equal for uses that are one and the same role; None for one that stands for itself.
+    /// Equal for uses of the same role; None for a use that is always separate.
     fn key(&self, path: &Path) -> Option<String> {
         let (params, vars) = (&self.params, &self.vars);
         let key = || format!("{path:?} {params:?} {vars:?} {:?} {}", self.parts, self.distinction);

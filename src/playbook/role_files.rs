@@ -32,7 +32,7 @@ impl Role {
         collection_of(&self.path)
     }
 
-    /// What is told of it in its own tasks: `role_name`, `ansible_parent_role_names` and the like.
+    /// The variables about the role in its own tasks: `role_name`, `ansible_parent_role_names` and the like.
     pub fn magic(&self) -> Vars {
         // A role of a collection has a long name and a short one.
         let collection = self.collection();

@@ -18,7 +18,7 @@ use crate::value::yaml::Node;
 use crate::value::{Origin, Value};
 
 impl Task {
-    /// A task with nothing but an action.
+    /// A task with only an action.
     pub(super) fn plain_task(
         origin: Origin,
         name: Option<Value>,
@@ -50,10 +50,10 @@ impl Task {
 }
 
 impl LoadState<'_> {
-    /// A task, or what a static import brings in its place.
+    /// A task, or the steps of a static import in its place.
     pub(super) fn task(&mut self, map: &Node, around: &InheritedKeywords, place: KeywordScope) -> Vec<Step> {
         let Some(chosen) = self.choose(map, place, around) else {
-            // The keywords may be wrong as well; all is told at once.
+            // The keywords may also be wrong; all errors are reported together.
             self.inherit(map, place, around);
             return Vec::new();
         };
@@ -74,7 +74,7 @@ impl LoadState<'_> {
         }
     }
 
-    /// A task of its action and keywords, and of what stands in its mapping.
+    /// Builds a task from its action, its keywords and its mapping.
     pub(super) fn assemble(
         &mut self,
         map: &Node,

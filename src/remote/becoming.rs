@@ -24,7 +24,7 @@ pub(super) enum BecomeFailure {
     Wrong,
     /// It asked, and we have no password.
     NoPassword,
-    /// Nothing was heard for [`PATIENCE`].
+    /// No output for [`PATIENCE`].
     Timeout,
 }
 
@@ -42,11 +42,11 @@ pub(super) fn become_command(user: &Become, nonce: &str, script: &str) -> Result
     let name = quote::quote_word(quote::checked(&user.user, "user")?);
     let program = |default: &str| quote::quote_word(user.executable.as_deref().unwrap_or(default));
     let flags = flags(user)?;
-    // LANGUAGE=C makes messages English whatever LC_ALL says, and is gone again before any program of a task runs.
+    // LANGUAGE=C makes messages English whatever LC_ALL says, and is unset before any program of a task runs.
     let script = format!("echo {}; unset LANGUAGE; {script}", ready(nonce).trim_end());
     Ok(match user.method {
         Method::Sudo => {
-            // -n: fail at once instead of asking what nobody will answer.
+            // -n: fail at once instead of prompting.
             let password = match user.password {
                 Some(_) => format!("-S -p {}", quote::quote_word(&prompt(nonce))),
                 None => "-n".to_owned(),

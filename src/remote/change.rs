@@ -39,8 +39,8 @@ impl Remote {
         self.touch("change anything".to_owned(), ":").await
     }
 
-    /// Has all that was written to the file system of a directory written to its disk. For what many files were written to
-    /// by a tool that does not flush them. An old `sync` has no -f and tells of no error: one that has it refuses what is not there.
+    /// Flushes the file system of a directory to its disk. For directories into which many files were written
+    /// by a tool that does not flush them. An old `sync` has no -f and reports no error: one with -f fails for a missing path.
     pub async fn flush(&self, directory: &str) -> Result<(), Error> {
         let word = quote::quote_path(directory)?;
         let body = format!("if sync -f /proc/none/none 2>&1 | grep -q none; then sync -f {word}; else sync; fi");
@@ -52,7 +52,7 @@ impl Remote {
         self.execute(self.to_change().await?, command, ProcessGroup::Own).await
     }
 
-    /// Runs shell text that answers nothing but whether it worked.
+    /// Runs shell text whose only result is its success.
     pub(super) async fn touch(&self, what: String, body: &str) -> Result<(), Error> {
         let answer = self.to_change().await?.ask(&subshell(body)).await?;
         if answer.code == 0 { Ok(()) } else { Err(refused(what, &answer.stderr)) }

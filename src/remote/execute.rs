@@ -9,15 +9,15 @@ use super::{Command, Error, Output, RemoteErrorKind, quote, refused};
 /// Output files on the host are removed after this many requests, or this many bytes.
 const LITTER_FILES: u32 = 32;
 const LITTER_BYTES: usize = 256 * 1024;
-/// The code that stands for a directory that cannot be entered; no program gives it.
+/// The code for a directory that cannot be entered; no program exits with it.
 const NO_DIRECTORY: i32 = 999;
-/// The code that stands for no room for the output.
+/// The code for a full disk while output is stored.
 pub(super) const NO_ROOM: i32 = 997;
-/// The code that stands for more output than [`MOST_OUTPUT`].
+/// The code for more output than [`MOST_OUTPUT`].
 pub(super) const TOO_MUCH: i32 = 995;
 /// What a program may write to stdout, and to stderr, in bytes.
 pub(super) const MOST_OUTPUT: usize = 256 << 20;
-/// The code that stands for a lock that is another's now.
+/// The code for a lock that another run holds now.
 const NOT_OURS: i32 = 996;
 
 /// Removes what is left of outputs and inputs.
@@ -85,7 +85,7 @@ impl Session {
         Ok(Output { code, stdout, stderr })
     }
 
-    /// What to say when a program's output may not be whole, for want of room in the session's directory.
+    /// The error when a program's output may be incomplete, because the session's directory is full.
     async fn no_room(&mut self, program: &str) -> Error {
         let look = "rm -f \"$wl_d\"/[oei].*; df -P \"$wl_d\"; ulimit -f";
         let answer = match self.ask(look).await {

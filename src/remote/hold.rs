@@ -11,7 +11,7 @@ use super::session::Session;
 use super::{Become, Error, Remote, lock, quote, refused};
 
 const HOLD: &str = include_str!("hold.sh");
-/// How long a run may wait to hear that the lock is still its own.
+/// How long a run may wait for the confirmation of its lock.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A run's hold on a deployment.
@@ -84,7 +84,7 @@ pub struct LockProof {
     lease: Arc<Lease>,
 }
 
-/// The lock of a host, and what must stand there.
+/// The lock of a host, and its required content.
 #[derive(Debug, Clone)]
 struct LockFile {
     directory: Arc<str>,
@@ -95,14 +95,14 @@ struct LockFile {
 }
 
 impl LockProof {
-    /// Waits until the lock is known to be still ours.
+    /// Waits for the confirmation that this run still holds the lock.
     pub(super) async fn holds(&self) -> Result<(), Error> {
         self.lease.holds().await
     }
 }
 
-/// For how long a majority of the hosts has confirmed the lock. Nobody takes it over before that time is out, so within it
-/// there is no need to ask; a run that slept past it asks again before it changes anything anywhere.
+/// How long a majority of the hosts has confirmed the lock. No other run can take it over before that time ends, so within it
+/// no check is needed; a run that was suspended past it checks again before any change.
 #[derive(Debug)]
 pub struct Lease(watch::Sender<State>);
 
@@ -117,7 +117,7 @@ impl Lease {
     /// How long a confirmation counts.
     pub const LENGTH: Duration = Duration::from_secs(15);
 
-    /// A lease that nobody has confirmed yet.
+    /// A lease that no host has confirmed yet.
     pub fn unconfirmed() -> Arc<Lease> {
         Arc::new(Lease(watch::channel(State { confirmed: None, lost: None }).0))
     }
@@ -175,7 +175,7 @@ pub fn uptime() -> Duration {
 
 impl Session {
     /// From now on the session can show the run's hold: it is made known beside the lock, by root. Where the host has an
-    /// older lock, for it could not be reached when ours was taken, root brings it up to date.
+    /// older lock, because it was unreachable when this run took the lock, root's session updates it.
     pub(super) async fn bear(&mut self, badge: &LockProof, user: Option<&Become>) -> Result<(), Error> {
         let what = format!("register the session of {} on {}", self.account.user, self.host);
         let known = tokio::time::timeout(PATIENCE, self.enrol(badge, user, &what)).await;
@@ -201,7 +201,7 @@ impl Session {
         let (Some(Some(process)), Some(Some(began)), writes) = (numbers.next(), numbers.next(), numbers.next()) else {
             return Err(refused(what, &found.stderr));
         };
-        // Its own sessions bring a lock up to date, so that ours finds one.
+        // Root's own sessions update the lock there, so that this session finds one.
         let root = match name == "root" || writes == Some(Some(1)) {
             true => None,
             false => Some(mark.root(what).await?),

@@ -1,4 +1,4 @@
-//! Jobs: programs that go on when the session that started them ends. All that is known of one lies in a directory of
+//! Jobs: programs that continue when the session that started them ends. Its state is in a directory of
 //! its user, mode 0700, until it is removed.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ const SUPERVISOR: &str = include_str!("job.sh");
 /// larger than the smallest block.
 const SURE: usize = 1024;
 
-/// Where a job's files lie.
+/// The directory of a job's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobPlace {
     /// `j493205118364.8821`, as Ansible names jobs.
@@ -25,7 +25,7 @@ pub struct JobPlace {
 pub enum JobState {
     Running,
     Ended(JobResult),
-    /// It is not there any more and left no result: the host was restarted, or somebody killed it.
+    /// It does not run any more and left no result: the host was restarted, or it was killed.
     Lost,
 }
 
@@ -101,7 +101,7 @@ impl Probe {
     /// How far the job of a directory is. None: there is no such job.
     pub async fn job(&self, directory: &str) -> Result<Option<JobState>, Error> {
         let word = quote::quote_path(directory)?;
-        // `code` is the last thing that is written: it is asked for again when the process is gone.
+        // `code` is the last thing that is written: it is read again after the process ended.
         let body = format!(
             "cd {word} 2>/dev/null || {{ [ -e {word} ] && exit 1; echo none; exit 0; }}\n\
              [ -e notes ] || {{ echo none; exit 0; }}\n\
@@ -177,7 +177,7 @@ fn parse(text: &[u8]) -> Option<Parsed> {
     if full && (stdout.len() > SURE || stderr.len() > SURE) {
         return Some(Parsed::Partial);
     }
-    // A program that opened it anew may have emptied it.
+    // A program that opened it again may have truncated it.
     let text = |bytes: &[u8]| bytes.strip_prefix(b".\n").unwrap_or(bytes).to_vec();
     let output = Output { code, stdout: text(stdout), stderr: text(stderr) };
     Some(Parsed::State(Some(JobState::Ended(JobResult { output, late, begun, ended, notes }))))

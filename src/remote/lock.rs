@@ -8,12 +8,12 @@ use super::{Error, Output, Probe, Remote, quote, refused};
 
 const SCRIPT: &str = include_str!("lock.sh");
 
-/// Who holds a lock: what stands in its file.
+/// The lock holder: the content of the lock file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
-    /// Higher than that of whoever held it before.
+    /// Higher than the token of the former lock holder.
     pub token: u64,
-    /// The run, letters and digits only. None: nobody holds it.
+    /// The run, letters and digits only. None: the lock is free.
     pub run: Option<String>,
     /// `alice@workstation`.
     pub holder: String,
@@ -31,7 +31,7 @@ impl Record {
         self.run.as_deref().unwrap_or("-")
     }
 
-    /// As it stands in the file.
+    /// The text of the file.
     fn text(&self) -> String {
         let line = |text: &str| text.replace(|c: char| c.is_control(), " ");
         format!(
@@ -74,7 +74,7 @@ impl Record {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockState {
     pub record: Record,
-    /// How long its holder has not been heard of, by the host's clock.
+    /// The time since its holder's last heartbeat, by the host's clock.
     pub silent: Duration,
     /// How many shells its holder has on the host. None: windlass 0.1.0 took the lock, whose list of them proves nothing.
     pub sessions: Option<usize>,
@@ -83,7 +83,7 @@ pub struct LockState {
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockAttempt {
-    /// It is ours. `silent`: for how long whoever held it had not been heard of; long when nobody did.
+    /// This run has it. `silent`: the time since the former lock holder's last heartbeat; long when there was none.
     Taken { silent: Duration },
     /// Somebody holds it.
     Held(Record),
@@ -115,7 +115,7 @@ fn claim(directory: &str, record: &Record, over: &str) -> Result<String, Error> 
     asks(directory, &format!("{{ {text}; }} | claim {} {} {over}", record.token, record.run_id()))
 }
 
-/// Shell text that takes the lock of a host that has not heard of it yet.
+/// Shell text that takes the lock of a host that does not have it yet.
 pub(super) fn raise(directory: &str, record: &Record) -> Result<String, Error> {
     claim(directory, record, "any")
 }
@@ -155,7 +155,7 @@ pub(super) fn claimed(directory: &str, answer: &Output) -> Result<LockAttempt, E
 }
 
 impl Probe {
-    /// The lock of a directory. None: nobody has ever held it.
+    /// The lock of a directory. None: it was never held.
     pub async fn lock(&self, directory: &str) -> Result<Option<LockState>, Error> {
         let answer = self.session().await?.ask(&asks(directory, "look")?).await?;
         let text = String::from_utf8_lossy(&answer.stdout);
@@ -175,7 +175,7 @@ impl Probe {
 }
 
 impl Remote {
-    /// Tries to take a lock that nobody holds, or that of `over`. Nothing of it is checked against what other hosts say.
+    /// Tries to take a lock that is free, or held by `over`. It is not compared with the locks of other hosts.
     pub async fn claim_lock(
         &self,
         directory: &str,

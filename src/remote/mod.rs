@@ -61,7 +61,7 @@ pub enum Method {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The host is gone: unreachable, or lost in the middle.
+    /// The host cannot be used: unreachable, or its connection was lost.
     #[error(transparent)]
     Connection(#[from] crate::connection::Error),
     /// sudo or su said no.
@@ -234,7 +234,7 @@ fn refused(what: impl Into<String>, stderr: &[u8]) -> Error {
     let words = String::from_utf8_lossy(stderr);
     let line = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no error message");
     let reason = match line.rsplit_once(": ") {
-        // `chown: invalid user: 'nobody-there'`: the name alone is no reason.
+        // `chown: invalid user: 'nobody-there'`: the name alone is not a reason.
         Some((before, name)) if name.starts_with(['\'', '‘', '"']) => {
             before.find(": ").map_or(line, |colon| &line[colon + 2..])
         }

@@ -228,7 +228,7 @@ impl Probe {
         Ok(self.sessions.connection().may_reach(host)?)
     }
 
-    /// Whether the run is for somebody else's resource, see [`crate::connection::Connection::is_confined`].
+    /// Whether the run is for a foreign resource, see [`crate::connection::Connection::is_confined`].
     pub fn is_confined(&self) -> bool {
         self.sessions.connection().is_confined()
     }
@@ -263,7 +263,7 @@ fn says_no_directory(stderr: &[u8]) -> bool {
     String::from_utf8_lossy(stderr).contains("can't cd to")
 }
 
-/// Prints [`stat::FORMAT`], then, of a link that is not followed, where it leads.
+/// Prints [`stat::FORMAT`], then the target of a link that is not followed.
 fn stat_command(word: &str, links: Links) -> String {
     let format = quote::quote_word(stat::FORMAT);
     match links {

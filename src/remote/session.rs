@@ -22,9 +22,9 @@ const PRELUDE: [&str; 3] = [include_str!("prelude.sh"), super::FLUSH, include_st
 const WATCH: &str = include_str!("watch.sh");
 /// How long a host may take to start a shell.
 const START: Duration = Duration::from_secs(60);
-/// How long what was told to end may take: the watcher gives it 2 s before it is killed.
+/// How long a program may take to exit after SIGTERM: the watcher kills it after 2 s.
 const END: Duration = Duration::from_secs(6);
-/// How often a session hears of us; its guard ends it after 45 s of silence.
+/// How often a session gets a heartbeat; its guard ends it after 45 s without one.
 pub(super) const BEAT: Duration = Duration::from_secs(10);
 /// The code of an answer that is the session's last.
 const OVER: i32 = 998;
@@ -62,7 +62,7 @@ pub(super) struct Session {
     pub(super) bears: bool,
     /// What it is asked now changes something.
     pub(super) guards: bool,
-    /// Directories that the tasks still use are removed at its end: it is not closed for want of room.
+    /// Directories that the tasks still use are removed at its end: it is not closed to free space.
     pub(super) keeps_directories: bool,
 }
 
@@ -74,7 +74,7 @@ impl Session {
         closing: watch::Receiver<bool>,
         uploads: Option<Arc<Semaphore>>,
     ) -> Result<Session, Error> {
-        // A host that is not trusted may be somebody else's: it does not get the password for sudo either.
+        // A host with an untrusted key may be an attacker's: it does not get the password for sudo either.
         let without_password =
             user.filter(|_| connection.distrust().is_some()).map(|user| Become { password: None, ..user.clone() });
         let user = without_password.as_ref().or(user);
@@ -132,7 +132,7 @@ impl Session {
         !self.busy && self.frames.is_quiet()
     }
 
-    /// Tells the host that the connection is not cut, if that takes no waiting. For an idle session.
+    /// Sends a heartbeat to the host, if that does not block. For an idle session.
     pub(super) fn is_alive(&mut self) {
         if let Some(stdin) = self.stdin.as_mut() {
             let _ = futures::FutureExt::now_or_never(beat(stdin));
@@ -202,7 +202,7 @@ impl Session {
                 self.busy = code == OVER;
                 Ok(Output { code, stdout: stdout.bytes, stderr })
             }
-            // A full disk ends the reading over there; then there is an answer that says so.
+            // A full disk ends the host's reading; its answer then reports it.
             Err(error) => {
                 self.stdin = None;
                 let answer = tokio::time::timeout(END, self.answer(&mut stdout)).await;
@@ -426,13 +426,13 @@ pub(super) fn prelude(nonce: &str) -> String {
         .replace("@TOO_MUCH@", &TOO_MUCH.to_string())
 }
 
-/// An empty line: the shell passes over it, and the guard sees that somebody is there.
+/// An empty line: the shell skips it, and the guard sees that the connection is alive.
 async fn beat(stdin: &mut Writer) -> std::io::Result<()> {
     stdin.write_all(b"\n").await?;
     stdin.flush().await
 }
 
-/// Sends beats for as long as nobody else writes. What goes wrong shows in what is read.
+/// Sends heartbeats while nothing else is written. Errors show up when reading.
 async fn keep_alive(mut stdin: Option<&mut Writer>) -> std::convert::Infallible {
     loop {
         tokio::time::sleep(BEAT).await;
@@ -443,7 +443,7 @@ async fn keep_alive(mut stdin: Option<&mut Writer>) -> std::convert::Infallible 
 }
 
 impl Drop for Session {
-    /// An idle shell that is told to exit takes its guard and its directory with it at once.
+    /// An idle shell that gets an exit command also removes its guard and its directory.
     fn drop(&mut self) {
         if let Some(stdin) = self.stdin.as_mut().filter(|_| !self.busy) {
             let _ = futures::FutureExt::now_or_never(stdin.write_all(b"exit\n"));

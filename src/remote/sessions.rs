@@ -24,7 +24,7 @@ pub struct Sessions {
     closing: watch::Sender<bool>,
     /// What changes show. None: the run holds no lock.
     badge: Option<LockProof>,
-    /// Tells idle sessions that we are there.
+    /// Sends heartbeats to idle sessions.
     alive: std::sync::Once,
 }
 

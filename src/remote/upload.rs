@@ -38,7 +38,7 @@ impl ExpectedDigest<'_> {
 
 impl Remote {
     /// As [`Remote::write`], from a file of the controller. What arrived must be what is expected,
-    /// or the old file stays. `progress` is told now and then how many bytes of how many are sent.
+    /// or the old file stays. `progress` gets the sent and the total number of bytes now and then.
     pub async fn upload(
         &self,
         from: &Path,

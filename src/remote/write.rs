@@ -18,7 +18,7 @@ impl Remote {
         self.write_and_stat(path, content, attributes).await.map(drop)
     }
 
-    /// As [`Remote::write`]; gives what is there now, for no further request.
+    /// As [`Remote::write`]; returns the state of the file, which saves a request.
     pub async fn write_and_stat(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<Stat, Error> {
         let target = Target::of_path(path)?;
         let mut session = self.to_change().await?;
@@ -79,7 +79,7 @@ fn done(path: &str, answer: &Output) -> Result<(), Error> {
     }
 }
 
-/// What a written file is, as the answer tells.
+/// The state of a written file, from the host's answer.
 pub(super) fn written(path: &str, answer: &Output) -> Result<Stat, Error> {
     done(path, answer)?;
     let unknown = || Error::Refused { what: format!("stat {path}"), reason: "stat prints something else".into() };
@@ -101,7 +101,7 @@ impl Target {
         Ok(Target { path: quote::quote_path(path)?, temporary: format!("{directory}.windlass.{}", &random()[..16]) })
     }
 
-    /// Makes the temporary file. It has its mode from the beginning where nobody could read it then who may not later.
+    /// Makes the temporary file. Its first mode gives no user more access than its final one.
     pub(super) fn begin_script(&self, attributes: &Attributes) -> String {
         let umask = match attributes {
             Attributes { owner: None, group: None, mode: None } => "\"$wl_w\"".to_owned(),

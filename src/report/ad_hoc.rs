@@ -15,7 +15,7 @@ use crate::engine::{Event, Status, TaskResult};
 /// Modules whose result is the words of a program.
 const PROGRAMS: &[&str] = &["command", "shell", "raw", "script"];
 
-/// How results are told.
+/// How results are reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AdHocStyle {
     /// A line for each result.
@@ -62,7 +62,7 @@ impl AdHoc {
             _ if result.changed => ("CHANGED", Colour::Yellow),
             _ => ("SUCCESS", Colour::Green),
         };
-        // A job that runs on, or that was waited for, is told with its name.
+        // A job that still runs, or that was waited for, is reported with its name.
         let there = |name| result.values.contains_key(name);
         let program = PROGRAMS.contains(&action) && there("rc") && !there("ansible_job_id");
         let text = match (program, self.style.one_line) {
@@ -94,7 +94,7 @@ impl Report for AdHoc {
     }
 }
 
-/// The result as an object, its keys in order; of `debug` nobody wants to know whether it changed something.
+/// The result as an object, its keys in order; `debug` omits the field changed.
 fn told(result: &TaskResult, changed: bool) -> Plain {
     let mut object: Map<String, Plain> =
         result.values.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect();

@@ -28,7 +28,7 @@ pub fn render_as(word: &str, complaint: &Diagnostic) -> String {
         let text = origin.line_text();
         if !text.trim().is_empty() {
             let before = text.chars().take(origin.column.saturating_sub(1));
-            // A tab stays a tab, so that the caret stands below its character.
+            // A tab stays a tab, so that the caret is below its character.
             let caret: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             lines.push(format!("{pad} |"));
             lines.push(format!("{number} | {}", crate::value::yaml::printable(text)));

@@ -75,7 +75,7 @@ pub(super) fn example_events() -> Vec<TimedEvent> {
     ])
 }
 
-/// Bytes that a report wrote, to look at afterwards.
+/// Bytes that a report wrote, for assertions.
 #[derive(Clone, Default)]
 pub(super) struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 

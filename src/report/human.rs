@@ -19,7 +19,7 @@ pub(super) struct HumanStyle {
     pub colour: bool,
     /// Columns that banners fill.
     pub width: usize,
-    /// 0: results are words. 1: values of every result are shown, skipped ones too. 2: where tasks stand.
+    /// 0: results are words. 1: values of every result are shown, skipped ones too. 2: where tasks are.
     pub verbosity: u8,
     /// Every line begins with the moment, for a log.
     pub stamped: bool,
@@ -28,14 +28,14 @@ pub(super) struct HumanStyle {
 pub(super) struct Human {
     out: OutputTarget,
     style: HumanStyle,
-    /// Lines that were not yet brought out, with their newlines.
+    /// Lines that are not printed yet, with their newlines.
     pending: String,
-    /// When the event happened that is being told.
+    /// The time of the event that is being reported.
     at: SystemTime,
     /// Warnings are said once.
     warned: Vec<String>,
     shows: DisplayOptions,
-    /// The banner of a task that has not told anything yet, while not all results are shown.
+    /// The banner of a task without output so far, while not all results are shown.
     held: Option<String>,
 }
 
@@ -44,7 +44,7 @@ enum OutputTarget {
     Live { screen: Screen, live: Live, drawn: Instant },
 }
 
-/// A terminal is not drawn more often than this while it shows what is at work.
+/// The shortest time between two redraws of a terminal that shows running tasks.
 const CALM: Duration = Duration::from_millis(100);
 
 impl Human {
@@ -53,7 +53,7 @@ impl Human {
         Self::on(OutputTarget::Plain(out), style)
     }
 
-    /// Lines above a live view of what is at work.
+    /// Lines above a live view of running tasks.
     pub(super) fn live(screen: Screen, style: HumanStyle) -> Self {
         Self::on(OutputTarget::Live { screen, live: Live::default(), drawn: Instant::now() }, style)
     }
@@ -74,7 +74,7 @@ impl Human {
         Human { shows, ..self }
     }
 
-    /// Whether a result is to be told.
+    /// Whether a result is shown.
     fn shown(&self, result: &TaskResult) -> bool {
         match result.status {
             Status::Ok => self.shows.ok || result.changed,
@@ -163,7 +163,7 @@ impl Human {
             return Some(indented(message));
         }
         let mut values = result.values.clone();
-        // The item is told by its label.
+        // The item is reported by its label.
         for named in ["ansible_loop_var", "ansible_index_var"] {
             if let Some(name) = values.shift_remove(named) {
                 values.shift_remove(name.as_str().unwrap_or_default());
@@ -175,7 +175,7 @@ impl Human {
         (!values.is_empty()).then(|| pretty(&values))
     }
 
-    /// The reason with its place, what the program said, where the task stands, what to do.
+    /// The reason with its place, what the program said, where the task is, what to do.
     fn failure(&mut self, head: &str, result: &TaskResult, place: &Origin) {
         let message = match (&result.message, result.no_log) {
             (_, true) => "the reason is hidden by no_log",
@@ -246,7 +246,7 @@ pub(super) fn command_line(value: &Value) -> String {
 /// What a result line needs beside the result.
 struct Kind<'a> {
     action: &'a str,
-    /// Where the task stands.
+    /// Where the task is.
     place: &'a Origin,
     delegated: Option<&'a str>,
     looped: bool,

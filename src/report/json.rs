@@ -15,7 +15,7 @@ use crate::value::{Value, Vars};
 
 pub(super) struct Json<W> {
     out: W,
-    /// Lines that were not yet brought out.
+    /// Lines that are not printed yet.
     pending: String,
 }
 

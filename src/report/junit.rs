@@ -9,7 +9,7 @@ use super::human::command_line;
 use crate::engine::masking::HIDDEN;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 
-/// Written when the run ends, be it cut short.
+/// Written when the run ends, even if it was interrupted.
 pub(super) struct Junit<W> {
     out: W,
     begun: Option<SystemTime>,
@@ -31,7 +31,7 @@ struct Case {
     task: Arc<TaskStart>,
     host: Arc<str>,
     result: Arc<TaskResult>,
-    /// What is told of its loop items.
+    /// The lines of its loop items.
     items: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ impl Case {
         }
     }
 
-    /// What stands inside of the case; None: it went well.
+    /// The content of the case; None: it succeeded.
     fn body(&self) -> Option<String> {
         let result = &self.result;
         let message = message(result);
@@ -182,7 +182,7 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case>) -> String {
     format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"")
 }
 
-/// Text as it may stand in XML: what XML has no way to write becomes a question mark.
+/// Text for XML: characters that XML cannot contain become question marks.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

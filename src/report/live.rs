@@ -1,4 +1,4 @@
-//! What is at work now, as a few lines: hosts that take long first, transfers with rate and remaining time.
+//! The running tasks, as a few lines: slow hosts first, transfers with rate and remaining time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use crate::engine::{Event, TaskStart};
 use crate::modules::Progress;
 
-/// Nothing is shown before some host has been at work for so long: quick tasks leave no flicker.
+/// Nothing is shown before a task has run for this time on a host: quick tasks cause no flicker.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 /// Hosts that are shown at the most, however high the terminal is.
@@ -21,7 +21,7 @@ const WINDOW: Duration = Duration::from_secs(4);
 pub(super) struct Live {
     /// Tasks that are under way, by id.
     tasks: IndexMap<usize, Task>,
-    /// Hosts at work, in the order in which they began.
+    /// Hosts with a running task, in the order in which they started it.
     hosts: IndexMap<(usize, Arc<str>), Host>,
 }
 
@@ -121,7 +121,7 @@ impl Live {
         lines
     }
 
-    /// Tasks that have a host at work.
+    /// Tasks that run on at least one host.
     fn running(&self) -> impl Iterator<Item = &Task> {
         let begun = |id: &usize| self.hosts.keys().any(|(of, _)| of == id);
         self.tasks.iter().filter(move |(id, _)| begun(id)).map(|(_, task)| task)

@@ -1,6 +1,6 @@
 //! Events to words. Only this floor and `cli` print.
 //!
-//! [`open_reports`] opens the reports that a run was asked for, [`Reports::follow_events`] brings them the run's events.
+//! [`open_reports`] opens the requested reports, [`Reports::follow_events`] sends them the run's events.
 //! To add a report: write `src/report/<name>.rs` with an implementation of [`Report`], and add its arm in [`open_reports`].
 
 mod ad_hoc;
@@ -103,9 +103,9 @@ pub struct ReportSettings {
     pub surroundings: Arc<ProcessEnvironment>,
 }
 
-/// Turns events into words, one at a time. What a `no_log` result holds has been taken away before.
+/// Turns events into words, one at a time. The content of a `no_log` result is removed before.
 trait Report: Send {
-    /// Takes an event. An error is the terminal's, the pipe's or the disk's; the run goes on.
+    /// Takes an event. An error comes from the terminal, the pipe or the disk; the run continues.
     fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()>;
 
     /// Brings out what was taken; called after every burst of events and while time passes.
@@ -113,7 +113,7 @@ trait Report: Send {
         Ok(())
     }
 
-    /// Brings out all that was taken and leaves nothing that is drawn anew: somebody else writes below it.
+    /// Flushes all output and removes the live view: another writer uses the terminal next.
     fn settle(&mut self) -> io::Result<()> {
         self.show()
     }
@@ -123,7 +123,7 @@ trait Report: Send {
         Ok(())
     }
 
-    /// Nothing more will come, be it that the run was cut short.
+    /// No more events follow, even if the run was interrupted.
     fn end(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -58,7 +58,7 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Further lines of a text stand further in than those that we begin.
+/// Continuation lines are indented further than first lines.
 pub(super) fn indented(text: &str) -> String {
     text.replace('\n', "\n    ")
 }

@@ -14,7 +14,7 @@ use crate::modules::question::{Answer, Question};
 const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
 const CTRL_U: u8 = 21;
-/// How often is looked whether anybody still waits for the answer.
+/// How often to check whether the answer is still needed.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Whether there is a person: standard input is a terminal, and ours at the moment.
@@ -23,7 +23,7 @@ pub(super) fn is_possible() -> bool {
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Puts the question and answers it. None: nobody waits for it any more.
+/// Asks the question and returns the answer. None: it is no longer needed.
 pub(super) fn ask_question(question: &Question) -> std::io::Result<Option<Answer>> {
     let terminal = Terminal::open()?;
     let end = if question.limit.is_some() { "\n" } else { " " };

@@ -1,4 +1,4 @@
-//! Brings a run's events to its reports. A report that cannot be written is told, and does not stop the run.
+//! Sends a run's events to its reports. A report that cannot be written is a warning, and does not stop the run.
 
 use std::io;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use crate::engine::{Event, TimedEvent};
 use crate::modules::question::Question;
 use crate::value::SecretTexts;
 
-/// How often what shows time is drawn anew.
+/// How often a view with times is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Events that are taken at once; more is a burst that is shown in several pieces.
@@ -38,14 +38,14 @@ enum State {
     Well,
     /// The first error.
     Failed(String),
-    /// Nobody reads it any more, which is the reader's right.
+    /// The reader closed the pipe, which is not an error.
     Closed,
 }
 
-/// How the telling went.
+/// The state of a report.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ReportOutcome {
-    /// What was not written wholly: the program must not exit as if it had been.
+    /// Reports that are incomplete: the program must not exit with success.
     pub failures: Vec<String>,
     /// What a person should know and the exit code need not tell.
     pub warnings: Vec<String>,
@@ -66,8 +66,8 @@ impl Reports {
         self.exporter = Some(exporter);
     }
 
-    /// Tells events until their sender is gone. Runs on a thread of its own, since a terminal, a pipe or a disk may
-    /// make it wait.
+    /// Reports events until their sender is dropped. Runs on its own thread, because a terminal, a pipe or a disk may
+    /// block it.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -114,7 +114,7 @@ impl Reports {
         }
     }
 
-    /// Puts a question to the person below all that was told so far. Nothing else is told until it is answered.
+    /// Asks the person a question below the output so far. Nothing else is printed until the answer.
     fn ask(&mut self, at: SystemTime, question: &Question) {
         self.each(|report| report.settle());
         if question::is_possible() {
@@ -130,7 +130,7 @@ impl Reports {
         }
     }
 
-    /// Does something with every report that still takes words; the others hear of one that fails.
+    /// Calls every report that still works; a failure is reported to the others.
     fn each(&mut self, mut act: impl FnMut(&mut dyn Report) -> io::Result<()>) {
         let mut news = Vec::new();
         for sink in self.sinks.iter_mut().filter(|sink| sink.state != State::Closed) {
@@ -157,7 +157,7 @@ impl Reports {
             State::Failed(words) => Some(words),
             State::Well | State::Closed => None,
         };
-        // The reports go first: the exporter ends when nobody can give it spans any more.
+        // The reports go first: the exporter ends when the last sender of spans is dropped.
         let failures = self.sinks.into_iter().filter_map(failed).collect();
         let warnings = match self.exporter {
             Some(exporter) => exporter.flush().await,

@@ -1,4 +1,4 @@
-//! A terminal with finished lines above and a frame of a few lines at the foot that is drawn anew in place.
+//! A terminal with finished lines above and a frame of a few lines at the bottom that is redrawn in place.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ pub(super) fn size() -> (usize, usize) {
 pub(super) struct Screen {
     out: Box<dyn Write + Send>,
     size: fn() -> (usize, usize),
-    /// The lines that stand on the terminal now.
+    /// The lines that are on the terminal now.
     drawn: Vec<String>,
 }
 

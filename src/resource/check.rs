@@ -37,7 +37,7 @@ pub(super) fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec
     broken.into_vec().iter().map(|error| complaint(&error.field_path, &error.message)).collect()
 }
 
-/// A key that nobody knows.
+/// An unknown key.
 pub(super) fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let known: Vec<&str> = known.into_iter().collect();
     let within = if path.is_empty() { "a document".to_owned() } else { path.to_owned() };
@@ -48,7 +48,7 @@ pub(super) fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item 
     }
 }
 
-/// A place whose line is not shown, as a secret stands there.
+/// A location whose line is not shown, because it contains a secret.
 fn without_text(origin: &Origin) -> Origin {
     let source = Arc::new(Source::new(origin.path(), ""));
     Origin { source, line: origin.line, column: origin.column }

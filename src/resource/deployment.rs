@@ -444,7 +444,7 @@ pub(super) fn among(component: &str) -> Rule {
     Rule { field_path: Some(format!(".{field}")), ..rule }
 }
 
-/// What is allowed and seldom meant.
+/// Allowed settings that are usually a mistake.
 pub(super) fn warnings(deployment: &Deployment) -> Vec<Diagnostic> {
     let place = |path: &str| place::field_origin(&deployment.node, path);
     let mut found = Vec::new();

@@ -13,7 +13,7 @@ use crate::value::nearest::nearest;
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::yaml::{self, Node, NodeKind};
 
-/// What may stand at the top of a document.
+/// The allowed keys at the top of a document.
 const TOP: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
 /// Whether a document is of our group, well written or not.
@@ -161,7 +161,7 @@ impl Metadata {
     }
 }
 
-/// A DNS subdomain, as Kubernetes wants names.
+/// A DNS subdomain, as Kubernetes requires for names.
 fn is_name(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let label = |label: &str| {

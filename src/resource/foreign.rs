@@ -1,4 +1,4 @@
-//! What a document that is somebody else's may say. Every field of every kind has its rule here; a field without one is
+//! What a foreign document may contain. Every field of every kind has its rule here; a field without one is
 //! refused, and a test compares the lists with the schemas. Names that the configuration allows become its paths.
 
 use serde_json::{Map, Value as Json};
@@ -163,7 +163,7 @@ pub(super) fn below(pattern: &str, key: &str) -> String {
     }
 }
 
-/// Checks the spec of a foreign document, and puts the paths that the configuration gives in the place of names.
+/// Checks the spec of a foreign document, and replaces names by the paths from the configuration.
 pub(super) fn admit(
     kind: &str,
     spec: &mut Json,

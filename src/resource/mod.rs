@@ -115,7 +115,7 @@ impl<Spec> NamedResource<Spec> {
         }
     }
 
-    /// A path that stands in it: absolute, below the home directory, or else from its own.
+    /// A path in the document: absolute, below the home directory, or relative to the document's directory.
     pub fn resolve_beside(&self, given: &str) -> PathBuf {
         self.places().resolve_given(given)
     }
@@ -149,7 +149,7 @@ impl Places {
 }
 
 impl Deployment {
-    /// What a person should know but need not mend, each with its place.
+    /// Warnings, each with its location.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         deployment::warnings(self)
     }

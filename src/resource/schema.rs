@@ -28,7 +28,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     [KarmadaDeployment::crd(), EtcdBackup::crd(), EtcdRestore::crd()].into_iter().map(unwrapped).collect()
 }
 
-/// Those of the kinds that windlass acts on: an API server that takes objects of others promises what nobody does.
+/// The definitions of the kinds that windlass implements: an API server must not accept objects that have no effect.
 pub fn acting_definitions() -> Vec<CustomResourceDefinition> {
     definitions()
         .into_iter()
@@ -47,7 +47,7 @@ fn placed(spec: &mut Json) {
     rules.splice(place..place, of_components);
 }
 
-/// Makes of what is derived what a person would write: descriptions are no longer broken where a source file's lines
+/// Cleans up the derived schema: descriptions are not broken where a source file's lines
 /// end, and a field that may be left out may not be null besides, which servers of different ages take differently.
 fn plain(json: &mut Json) {
     match json {

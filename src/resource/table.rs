@@ -53,7 +53,7 @@ pub struct ComponentEntry {
     pub program: String,
     /// The field of `spec.components`.
     pub field: String,
-    /// It runs only if somebody asks for it.
+    /// It runs only if the deployment enables it.
     #[serde(default)]
     pub optional: bool,
     pub runs: RunsOn,

@@ -1,4 +1,4 @@
-//! Documents: what becomes of a good one, and what is told of bad ones.
+//! Documents: the results of valid ones, and the errors of invalid ones.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Whose text a document is, and what the configuration allows to documents that are somebody else's.
+//! Whether a document is the user's own or foreign, and what the configuration allows to foreign documents.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ pub enum Trust {
     /// A file that the person who runs windlass wrote or chose: it may use everything that person may use.
     #[default]
     Own,
-    /// It came through an API: whoever may write there wrote it, and it may use what [`ForeignResourceLimits`] lists.
+    /// It came from an API, where other users may have written it. It may use only what [`ForeignResourceLimits`] lists.
     Foreign,
 }
 
-/// What the configuration (`resource_*` settings) allows to documents that are somebody else's. The default allows
+/// What the configuration (`resource_*` settings) allows to foreign documents. The default allows
 /// nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ForeignResourceLimits {
-    /// Foreign: every document is somebody else's, wherever it lies. Whoever stores documents of others sets it.
+    /// Foreign: every document is untrusted, wherever it is. A program that stores documents of others sets it.
     pub documents: Trust,
-    /// Addresses and networks that such a document may have windlass connect to. None: all but the protected ones.
+    /// Addresses and networks that windlass may connect to for such a document. None: all except the protected ones.
     pub networks: Option<Vec<String>>,
     /// Jump hosts: `[USER@]ADDRESS[:PORT]`.
     pub bastions: Vec<String>,
     pub bundles: BTreeMap<String, PathBuf>,
-    /// Their content may end up with whoever wrote the document.
+    /// The author of the document may get their content.
     pub files: BTreeMap<String, PathBuf>,
     /// Playbooks.
     pub hooks: BTreeMap<String, PathBuf>,
@@ -37,7 +37,7 @@ pub struct ForeignResourceLimits {
 }
 
 impl ForeignResourceLimits {
-    /// Whose a document is: somebody else's if its source is, if the configuration says so of all, or if it has what
+    /// Whether a document is foreign: if its source is, if the configuration says so for all documents, or if it has what
     /// only an API server writes.
     pub(super) fn trust(&self, source: Trust, document: &Node) -> Trust {
         match source == Trust::Foreign || self.documents == Trust::Foreign || is_of_api(document) {

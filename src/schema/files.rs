@@ -1,4 +1,4 @@
-//! What stands beside playbooks: inventories, variables, and what roles say of themselves.
+//! The files next to playbooks: inventories, variables, and the metadata of roles.
 
 use serde_json::{Map, Value, json};
 

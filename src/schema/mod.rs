@@ -1,5 +1,5 @@
 //! JSON Schema (draft 7, which editors know best) of what people write, made of the keywords and of the modules' own
-//! documentation. A template may stand wherever a value is rendered, so that a string is never wrong where it has one.
+//! documentation. A template may be wherever a value is rendered, so that a string is never wrong where it has one.
 
 mod files;
 mod modules;

@@ -31,7 +31,7 @@ pub(super) fn module_names() -> impl Iterator<Item = (String, &'static Doc)> {
     })
 }
 
-/// What stands behind a module's name: a mapping, a text of the short form, nothing.
+/// The value of a module's key: a mapping, a text of the short form, or nothing.
 fn module(doc: &Doc) -> Value {
     let takes_any = doc.argument(ANY_NAME).is_some();
     let mut properties = Map::new();
@@ -50,7 +50,7 @@ fn module(doc: &Doc) -> Value {
         Some(_) => json!({"type": ["string", "number", "boolean"]}),
         None => json!({"type": "string", "pattern": "=|\\{\\{"}),
     };
-    // What is required may stand in the task's args.
+    // Required arguments may be in the task's args.
     json!({"description": doc.summary, "anyOf": [object, text, {"type": "null"}]})
 }
 

@@ -7,7 +7,7 @@
 pub enum Relevance {
     /// Nothing is lost by leaving it out: no warning.
     NotNeeded,
-    /// Somebody who sets it wants what they do not get: a warning.
+    /// Setting it has no effect, so windlass warns.
     NotHonoured,
 }
 

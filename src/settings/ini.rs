@@ -29,7 +29,7 @@ pub(super) fn parse_ini(source: &Arc<Source>) -> Result<IniFileContent, Vec<Diag
     let mut file = IniFileContent::default();
     let mut complaints = Vec::new();
     let (mut known, mut known_sections) = (HashSet::new(), HashSet::new());
-    // Whether an indented line goes on with the entry before it.
+    // Whether an indented line continues the entry before it.
     let mut open = false;
     for (index, line) in source.text.lines().enumerate() {
         let text = without_comment(line);

@@ -48,8 +48,8 @@ impl SettingKind {
         }
     }
 
-    /// The value that `text` stands for; None: it is none of this kind. Relative paths begin at `base`. Empty text is
-    /// nothing where that is possible.
+    /// The value of `text`; None: it is not of this kind. Relative paths start at `base`. Empty text is
+    /// an empty value where that is possible.
     pub fn parse_setting(self, text: &str, base: &Path, around: &ProcessEnvironment) -> Option<Value> {
         let path = |text: &str| around.resolve_path(text, base).display().to_string();
         let parts = |mark: char| text.split(mark).map(|part| unquoted(part.trim())).filter(|part| !part.is_empty());

@@ -355,7 +355,7 @@ pub const ASK_VAULT_PASS: Setting =
         .env(&["ANSIBLE_ASK_VAULT_PASS"])
         .option("ask-vault-pass");
 
-// What is told.
+// The amount of output.
 pub const VERBOSITY: Setting = setting("defaults", "verbosity", SettingKind::Int(0), "0", "how many times -v applies")
     .env(&["ANSIBLE_VERBOSITY"])
     .option("verbose");
@@ -392,7 +392,7 @@ pub const DISPLAY_SKIPPED_HOSTS: Setting =
 pub const SHOW_CUSTOM_STATS: Setting =
     setting("defaults", "show_custom_stats", SettingKind::Bool, "true", "show the values of set_stats at the end")
         .env(&["ANSIBLE_SHOW_CUSTOM_STATS"]);
-// What the report of ansible-playbook is told beside.
+// Further options of the output of ansible-playbook.
 pub const CHECK_MODE_MARKERS: Setting = setting(
     "defaults",
     "check_mode_markers",

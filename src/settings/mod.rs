@@ -77,7 +77,7 @@ impl fmt::Display for SetBy {
 pub struct EffectiveSetting {
     pub value: Value,
     pub set_by: SetBy,
-    /// Where it was written, to complain of what it leads to.
+    /// Where it was written, for messages about its value.
     pub origin: Option<Origin>,
 }
 
@@ -90,7 +90,7 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     /// As [`SETTINGS`].
     in_force: Vec<EffectiveSetting>,
-    /// What is odd but not wrong, each said once.
+    /// The warnings, each once.
     pub warnings: Vec<Diagnostic>,
     /// What is set and needs no setting here: where, and why.
     pub not_needed: Vec<(SetBy, String, &'static str)>,
@@ -138,7 +138,7 @@ impl Settings {
         found.map(|(_, found)| found).expect("a test checks that SETTINGS has every setting")
     }
 
-    /// The value that somebody set; None: the default holds.
+    /// The value that was set; None: the default applies.
     pub fn given(&self, setting: &Setting) -> Option<&EffectiveSetting> {
         Some(self.get(setting)).filter(|found| found.set_by != SetBy::Default)
     }

@@ -1,4 +1,4 @@
-//! The settings that say what a resource that is somebody else's may use.
+//! The settings for what a foreign resource may use.
 
 use super::Setting;
 use super::SettingKind;

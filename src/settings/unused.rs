@@ -30,7 +30,7 @@ impl UnusedSettings {
     }
 }
 
-/// Judges all entries of a file that are no settings of ours; of a section that nobody knows only its name.
+/// Reports all entries of a file that are not settings of windlass; for an unknown section, only its name.
 pub(super) fn unused_in_file(entries: &[IniEntry], sections: &[(String, Origin)], judged: &mut UnusedSettings) {
     let known_sections: HashSet<&str> = sections_known().collect();
     let strange = |section: &str| !known_sections.contains(section);

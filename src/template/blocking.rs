@@ -1,6 +1,6 @@
 //! Work that blocks its thread.
 
-/// Does what waits for somebody else. Other threads of the runtime take over what this one would do meanwhile, such as keeping
+/// Runs blocking work. Other threads of the runtime take over this thread's tasks meanwhile, such as keeping
 /// connections alive.
 pub(super) fn waiting<T>(work: impl FnOnce() -> T) -> T {
     use tokio::runtime::{Handle, RuntimeFlavor};
@@ -10,10 +10,10 @@ pub(super) fn waiting<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// What comes of work, in the runtime that the caller's face has around everything.
+/// The result of a future, in the caller's runtime.
 ///
 /// # Errors
-/// The face has none.
+/// The caller has no runtime.
 pub fn wait_for<F: Future>(work: F) -> Result<F::Output, String> {
     let runtime =
         tokio::runtime::Handle::try_current().map_err(|_| "internal error: there is no runtime to wait in")?;

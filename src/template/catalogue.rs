@@ -1,4 +1,4 @@
-//! What is said of filters, tests, lookups and functions, for `windlass doc`; it stands beside each of them.
+//! The documentation of filters, tests, lookups and functions for `windlass doc`, which is next to each of them.
 
 pub use super::environment::{filter_words as filters, test_words as tests};
 use super::{functions, lookups};

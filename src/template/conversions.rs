@@ -1,4 +1,4 @@
-//! Values as filters and tests want them: texts, numbers, lists, pairs.
+//! Conversions of values for filters and tests: texts, numbers, lists, pairs.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind};

@@ -14,7 +14,7 @@ use crate::value::mutex::{Mutex, RwLock};
 /// All filters, tests and functions, with the programs of a project. Runs with the same programs have the same engine, which
 /// lasts as long as the process: nothing in it depends on anything else, so that they do not see each other in it.
 ///
-/// Texts of playbooks are compiled in it and kept, for they come from files and are few, as are template files that stand
+/// Texts of playbooks are compiled in it and kept, because they come from files and are few, as are template files that are
 /// alone. Those that name others, or have a syntax of their own, are compiled in copies of it, which go.
 pub(super) struct Engine {
     programs: Programs,

@@ -8,7 +8,7 @@ use crate::value::origin::Diagnostic;
 /// What goes wrong while rendering.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The variable, and where the text that used it stands.
+    /// The variable, and where the text that used it is.
     #[error("{name:?} is undefined")]
     Undefined { name: String, origin: Option<Origin> },
     /// A value that `undef(hint='...')` left undefined: the text of the hint.
@@ -19,7 +19,7 @@ pub enum Error {
     Unknown { what: &'static str, name: String, near: Option<String>, origin: Option<Origin> },
     #[error("{message}")]
     Other { message: String, origin: Option<Origin> },
-    /// A text used `variable`, whose own text failed; `origin` is where the outer text stands.
+    /// A text used `variable`, whose own text failed; `origin` is where the outer text is.
     #[error("cannot render {variable:?}")]
     Within { variable: String, origin: Option<Origin>, source: Box<Error> },
 }
@@ -37,7 +37,7 @@ impl Error {
         }
     }
 
-    /// The name of the undefined variable, or the hint that stands for it, if that is what is wrong.
+    /// The name of the undefined variable, or its hint, if this is such an error.
     pub fn undefined(&self) -> Option<&str> {
         match self.root() {
             Error::Undefined { name, .. } | Error::Hint { hint: name, .. } => Some(name),
@@ -45,7 +45,7 @@ impl Error {
         }
     }
 
-    /// Where the text stands that is really wrong; else the nearest text around it that has a place.
+    /// The location of the wrong text; else of the nearest text around it that has one.
     pub fn origin(&self) -> Option<&Origin> {
         match self {
             Error::Undefined { origin, .. }

@@ -87,8 +87,8 @@ fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {
     beside.into_iter().chain(options.search.iter().cloned()).chain(more).collect()
 }
 
-/// Finds and reads an included file. The name may come from a host, and what it names is sent there: as in Jinja, it
-/// leads nowhere but into the directories of the search path.
+/// Finds and reads an included file. The name may come from a host, and the file is sent there: as in Jinja, it
+/// is only searched in the directories of the search path.
 fn read(
     name: &str,
     search: &[PathBuf],

@@ -209,7 +209,7 @@ fn range(first: i64, stop: Option<i64>, step: Option<i64>) -> Result<Value, Erro
     if count > 1_000_000 {
         return Err(fail("range of more than 1,000,000 numbers"));
     }
-    // None of them lies beyond `stop`.
+    // None of them is beyond `stop`.
     let mut numbers = Vec::new();
     for i in 0..i64::try_from(count).expect("it is at most 1,000,000") {
         numbers.push(Value::from(start + i * step));

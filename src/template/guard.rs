@@ -15,7 +15,7 @@ thread_local! {
     static FAULT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Does the work; a panic in it becomes an error at the place. It is told nowhere else, unless `RUST_BACKTRACE` asks.
+/// Does the work; a panic in it becomes an error at the place. It is not reported elsewhere, unless `RUST_BACKTRACE` is set.
 pub(super) fn located<T>(origin: Option<&Origin>, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     listen();
     GUARDED.set(GUARDED.get() + 1);

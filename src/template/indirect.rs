@@ -1,5 +1,5 @@
-//! Expressions that a template stands for: `when: "{{ rule }}"`. A host must not be able to say what is evaluated here, so
-//! such a text is taken from our own variables as it is written there. Of what came otherwise (a program's output, a
+//! Expressions in a variable: `when: "{{ rule }}"`. A host must not be able to choose what is evaluated here, so
+//! such a text is taken unchanged from the variables of the controller. Of other values (a program's output, a
 //! fact, a text put together) only the name of a variable is taken.
 
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use regex::Regex;
 use super::{Error, Scope, Templar};
 use crate::value::{Origin, Template, Value};
 
-/// How many variables may stand for one another.
+/// The longest chain of variables that refer to each other.
 const DEPTH: usize = 40;
 
-/// `a.b.c`: it can do nothing but name a value, or be true or false.
+/// `a.b.c`: it can only name a value, or be true or false.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\A[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*\z").expect("the expression is constant")
 });
@@ -22,7 +22,7 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 static VARIABLE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\A\s*\{\{-?\s*([A-Za-z0-9_.]+)\s*-?\}\}\s*\z").expect("the expression is constant"));
 
-/// The value with every template in it replaced by the expressions that it stands for.
+/// The value with every template in it replaced by the expressions of its variable.
 pub(super) fn resolve(templar: &Templar, value: &Value, scope: &Scope) -> Result<Value, Error> {
     deeper(templar, value, scope, DEPTH)
 }
@@ -49,7 +49,7 @@ fn deeper(templar: &Templar, value: &Value, scope: &Scope, depth: usize) -> Resu
     }
 }
 
-/// What stands in our own variables under the name that a template consists of.
+/// The value in the controller's variables of the name that a template consists of.
 fn written(source: &str, scope: &Scope) -> Option<Value> {
     let mut names = VARIABLE.captures(source)?.get(1)?.as_str().split('.');
     let first = scope.own(names.next()?)?.clone();

@@ -57,19 +57,19 @@ pub(super) fn see(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
 
 /// The text of a secret that was not read yet.
 fn revealed(secret: &Deferred) -> Result<Value, Error> {
-    // An API server may be asked for it by whoever is first. Without `waiting`, hosts that need it too would hold all threads of the
-    // runtime, which would never hear the answer.
+    // The first host that needs it may query an API server. Without `waiting`, other hosts that need it would block all threads
+    // of the runtime, and the response would never arrive.
     let text = secret.known().unwrap_or_else(|| waiting(|| secret.resolve()));
     text.map(Value::from).map_err(|message| Error::other(message, None))
 }
 
-/// Lists and mappings that are nobody's special object.
+/// Plain lists and mappings.
 fn is_plain_container(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return false };
     object.is::<Vec<Value>>() || object.is::<indexmap::IndexMap<Value, Value>>()
 }
 
-/// [`see`], as the template engine wants it: undefined inside is undefined outside, other errors are values that fail.
+/// [`see`], in the engine's terms: undefined inside is undefined outside, other errors are values that fail.
 fn look(value: &Value, scope: &Arc<Scope>) -> Option<Value> {
     match see(value, scope) {
         Ok(value) => Some(value),
@@ -154,7 +154,7 @@ pub(super) fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> 
     EagerCopy { scope, views: false, left: DEEPEST_ON_THE_WAY }.value(value)
 }
 
-/// As [`settle`], for arguments of filters: `vars` and `hostvars` stay views, for they are large.
+/// As [`settle`], for arguments of filters: `vars` and `hostvars` stay views, because they are large.
 pub(super) fn settle_argument(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
     EagerCopy { scope, views: true, left: DEEPEST_ON_THE_WAY }.value(value)
 }

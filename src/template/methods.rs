@@ -1,4 +1,4 @@
-//! Methods of strings, lists and mappings that Python has and the template engine lacks.
+//! Methods of strings, lists and mappings that Python has and the template engine does not.
 
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};

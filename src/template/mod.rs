@@ -213,7 +213,7 @@ impl Templar {
         }
     }
 
-    /// An expression, or a list of them, that a template stands for: `that: "{{ rule }}"`.
+    /// An expression, or a list of them, in the variable of a template: `that: "{{ rule }}"`.
     pub fn indirect(&self, value: &Value, scope: &Scope) -> Result<Value, Error> {
         indirect::resolve(self, value, scope)
     }
@@ -259,7 +259,7 @@ impl Templar {
     }
 
     /// All variables of a scope as a mapping, each rendered in that scope when it is looked at: `vars`, or one host
-    /// of `hostvars`. Such a mapping may stand in another scope's variables.
+    /// of `hostvars`. Such a mapping may be a variable of another scope.
     pub fn view(scope: &Scope) -> Value {
         Value::from_object(lazy::ScopeView(Arc::new(scope.clone())))
     }

@@ -38,8 +38,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock()
 }
 
-/// Refuses values that are the list or mapping at this address, or hold it: whoever goes through something that holds
-/// itself comes to no end.
+/// Refuses values that are the list or mapping at this address, or contain it: a walk through something that contains
+/// itself never ends.
 fn check<T>(values: &[Value], this: &Arc<T>) -> Result<(), Error> {
     match within(values, Arc::as_ptr(this).addr(), DEEPEST) {
         true => Err(fail("a list or mapping must not contain itself, or be nested deeper than 200 levels")),

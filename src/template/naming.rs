@@ -1,4 +1,4 @@
-//! From the engine's errors to ours: which variable is undefined, and where in the person's text it stands.
+//! From the engine's errors to ours: which variable is undefined, and where in the person's text it is.
 
 use std::sync::Arc;
 
@@ -266,7 +266,7 @@ pub(super) fn locate_word(origin: &Origin, source: &str, word: &str) -> Origin {
     origin.clone()
 }
 
-/// Where a word stands alone in a line.
+/// Where a word is alone in a line.
 fn word_in(line: &str, word: &str) -> Option<usize> {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word)
@@ -278,7 +278,7 @@ fn word_in(line: &str, word: &str) -> Option<usize> {
 fn line_of(origin: &Origin, source: &str, line: Option<usize>) -> Origin {
     match line {
         Some(line) if line > 1 && source.contains('\n') => {
-            // A block scalar's first line stands below its mark (`|`), a quoted one's beside it.
+            // A block scalar's first line is below its mark (`|`), a quoted one's beside it.
             let first = source.lines().next().unwrap_or("").trim();
             let below = usize::from(!origin.line_text().contains(first));
             Origin { source: origin.source.clone(), line: origin.line + line - 1 + below, column: 1 }

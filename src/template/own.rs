@@ -54,7 +54,7 @@ pub(super) fn lookup(
     }
 }
 
-/// Runs a program in the playbook's directory. What it writes to standard error is told when it fails.
+/// Runs a program in the playbook's directory. If it fails, the error shows its standard error.
 fn run(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
     super::waiting(|| run_here(program, asked, base))
 }

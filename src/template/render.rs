@@ -86,7 +86,7 @@ fn evaluate(source: &str, backslashes: bool, origin: Option<&Origin>, scope: &Ar
     Ok(value)
 }
 
-/// [`lazy::settle`] for what came of a text: names what is undefined in it.
+/// [`lazy::settle`] for the result of a text: names the undefined variable in it.
 pub(super) fn settle_of(
     value: &Value,
     source: &str,
@@ -121,7 +121,7 @@ fn mixed(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Va
     }
 }
 
-/// Called for every value that a template puts out.
+/// Called for every value that a template prints.
 pub(super) fn put_out(value: &Value) {
     OUTPUT.with_borrow_mut(|output| {
         if let Some((count, last)) = output {

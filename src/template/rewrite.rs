@@ -2,7 +2,7 @@
 //! - `a.b.c` where `a` or `a.b` is missing is undefined, not an error (`a|_soft` yields something without members);
 //! - operators and slices mean what they mean in Python (`operators.rs`);
 //! - `varargs` and `kwargs` in a macro are the arguments that it does not name (`macros.rs`);
-//! - defaults in a macro may speak of the parameters before them (`macros.rs`);
+//! - defaults in a macro may use the parameters before them (`macros.rs`);
 //! - `{% set l = [] %}` makes a list that `l.append(x)` can change;
 //! - filters that a person wrote are called by `_own` (`own.rs`);
 //! - in playbook strings (not in files) a backslash in a string literal is a backslash.
@@ -142,7 +142,7 @@ fn keep_backslashes(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<
     }
 }
 
-/// Whether something in a text may be happy with what is undefined, or keeps it for something that is.
+/// Whether something in a text may accept an undefined value, or stores it for something that does.
 fn may_test_undefined(text: &str) -> bool {
     ["default", "defined", "|d", "| d", "set ", "with ", "mandatory", "omit", "type_debug", "call"]
         .iter()
@@ -150,7 +150,7 @@ fn may_test_undefined(text: &str) -> bool {
 }
 
 /// `a.b.c` becomes `((a|_soft).b|_soft).c`: parentheses are opened before the first token of the chain. Not where the
-/// mark that it stands in can only fail with what is undefined, for softening takes time: outside of brackets, which
+/// template mark around it can only fail for an undefined value, because softening takes time: outside of brackets, which
 /// may be a macro's or a list's, and where no word tests or keeps it.
 fn soften(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     // An expression is no mark, but all of it counts.

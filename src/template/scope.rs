@@ -14,12 +14,12 @@ pub struct Scope {
     layers: Vec<Layer>,
     /// Where lookups and `include` find files: role, then play directories, first match wins.
     pub search: Arc<Vec<PathBuf>>,
-    /// Where the template stands is on the controller: its working directory for relative paths.
+    /// The controller's side of the template: its working directory for relative paths.
     pub base: Arc<PathBuf>,
     pub keyring: Arc<crate::value::vault::Keyring>,
     /// What becomes of duplicate keys in files that modules read.
     pub duplicates: crate::value::yaml::Duplicates,
-    /// The environment of whoever runs windlass, from the [`Templar`](super::Templar).
+    /// The environment of the user who runs windlass, from the [`Templar`](super::Templar).
     pub surroundings: Arc<ProcessEnvironment>,
     /// What lookups may ask of the run around; None: there is none yet.
     pub outside: Option<Arc<dyn LookupHost>>,
@@ -30,7 +30,7 @@ pub struct Scope {
 #[derive(Clone, Debug)]
 pub struct Layer {
     vars: Arc<Vars>,
-    /// Whether all of it stands so in files of ours or on the command line, so that no host can have said it.
+    /// Whether all of it is written in files of the controller or on the command line, so that it cannot come from a host.
     own: bool,
 }
 
@@ -49,10 +49,10 @@ pub trait LookupHost: std::fmt::Debug + Send + Sync {
 pub struct WebPage {
     /// `http://` or `https://`
     pub address: String,
-    /// What the server is told who asks.
+    /// The User-Agent header.
     pub agent: String,
     pub headers: Vec<(String, String)>,
-    /// User and password; told without being asked for them, or not.
+    /// User and password; whether they are sent without a request from the server.
     pub login: Option<(String, String)>,
     pub login_at_once: bool,
     /// For each server that is asked.
@@ -65,7 +65,7 @@ pub struct WebPage {
     /// Whether the proxies of this machine's environment are used, and the logins of its `~/.netrc`.
     pub proxies: bool,
     pub netrc: bool,
-    /// Headers, lower case, that only the first server is told.
+    /// Headers, lower case, that are sent only to the first server.
     pub unredirected: Vec<String>,
     /// The socket of this machine behind which the server is.
     pub socket: Option<PathBuf>,
@@ -78,7 +78,7 @@ impl Scope {
         self.add(layer, false);
     }
 
-    /// As [`Scope::push`], for what stands so in files of ours or on the command line.
+    /// As [`Scope::push`], for values from local files or the command line.
     pub fn push_own(&mut self, layer: Arc<Vars>) {
         self.add(layer, true);
     }

@@ -1,4 +1,4 @@
-//! Points in time in templates, and what lies between them.
+//! Times in templates, and the differences between them.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ pub(super) struct NaiveMoment(pub NaiveDateTime);
 pub(super) fn format_time(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
     use std::fmt::Write as _;
     let mut result = String::new();
-    // `%s` of the local clock, which a time without a zone lacks.
+    // `%s` needs the local time zone, which a time without a zone does not have.
     let zone: FixedOffset = *Local.from_local_datetime(moment).earliest().unwrap_or_else(Local::now).offset();
     let moment = zone.from_local_datetime(moment).earliest().ok_or_else(|| fail("a time that does not exist"))?;
     write!(result, "{}", moment.format(format)).map_err(|_| fail(format!("invalid time format {format:?}")))?;
     Ok(result)
 }
 
-/// What lies between two times.
+/// The difference between two times.
 #[derive(Debug)]
 struct Span(TimeDelta);
 
-/// `a - b` of times: what lies between them, or the time so long before.
+/// `a - b` of times: their difference, or the time that much earlier.
 pub(super) fn difference(a: &Value, b: &Value) -> Option<Value> {
     match (
         a.downcast_object_ref::<NaiveMoment>(),

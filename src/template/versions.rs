@@ -49,7 +49,7 @@ enum VersionPart {
     Word(String),
 }
 
-/// Numbers, words in small letters, and what lies between them; dots only separate.
+/// Numbers, words in small letters, and the text between them; dots only separate.
 fn loose(version: &str) -> Vec<VersionPart> {
     let class = |c: char| match c {
         '.' => 0,

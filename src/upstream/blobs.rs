@@ -134,7 +134,7 @@ impl Partial {
         drop(std::fs::remove_file(self.beside()));
     }
 
-    /// The digest of what is there.
+    /// The digest of the existing file.
     pub(super) fn partial_digest(&self) -> Result<String, Error> {
         file_digest(&self.path)
     }

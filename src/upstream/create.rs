@@ -196,7 +196,7 @@ async fn download(
     Err(Error::new(answers.join("; ")))
 }
 
-/// What of a downloaded file goes into the bundle.
+/// The parts of a downloaded file for the bundle.
 fn unpacked(path: &Path, address: &str, source: &RecipeSource, scratch: &Path) -> Result<Vec<ExtractedMember>, Error> {
     if !source.take.is_empty() {
         return members::extract_members(path, &source.take, scratch, address);
@@ -226,7 +226,8 @@ fn placed(taken: &ExtractedMember, source: &RecipeSource, whole: &Path) -> Resul
     } else {
         let real = architecture_of(&taken.path)?.unwrap_or_else(|| ANY.to_owned());
         if real != *architecture && real != ANY {
-            let message = format!("{origin}: {}: architecture mismatch: expected {architecture}, found {real}", taken.name);
+            let message =
+                format!("{origin}: {}: architecture mismatch: expected {architecture}, found {real}", taken.name);
             return Err(match architecture == ANY {
                 true => Error::new(message).hint("write {arch} into its address, or add architecture"),
                 false => Error::new(message),

@@ -11,7 +11,7 @@ use crate::http::network::Network;
 use crate::http::{LARGEST_DOWNLOAD, Request, Response, Streamed, Tls, Url};
 use crate::value::ProcessEnvironment;
 
-/// What a face is told while files arrive: the name, the bytes that are there, and how many there will be.
+/// The progress of a download: the name, the bytes so far, and their total number.
 pub type Progress = Box<dyn Fn(&str, u64, Option<u64>) + Send + Sync>;
 
 /// How downloads are made.
@@ -145,7 +145,7 @@ impl Client {
         }
         let name = format!("{url} {}", wanted.sha256.unwrap_or_default());
         let mut partial = self.blobs.partial(&name).await.map_err(DownloadError::Error)?;
-        // Another process may have brought it.
+        // Another process may have downloaded it.
         if let Some(found) = self.cached(wanted).map_err(DownloadError::Error)? {
             drop(std::fs::remove_file(partial.partial_path()));
             return Ok(found);
@@ -220,8 +220,7 @@ impl Client {
         }
         *resumed |= begin > 0;
         if wanted.sha256.is_none() && !streamed.shows_its_end() {
-            let message =
-                format!("{url} sent no Content-Length, so windlass cannot check that the file is complete");
+            let message = format!("{url} sent no Content-Length, so windlass cannot check that the file is complete");
             return Err(Error::new(message).hint("give its digest").into());
         }
         let total = streamed.length().map(|length| begin + length);

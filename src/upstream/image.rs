@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
         let hashing = Hashing { inner: members::decompressed(path)?, sum: Arc::clone(&sum) };
         let mut removed_here = self.removed.clone();
         let mut here: Vec<bool> = vec![false; self.found.len()];
-        // Some tools leave out the blocks at the end; the digest below tells that nothing is missing.
+        // Some tools leave out the blocks at the end; the digest below verifies that the rest is complete.
         let ended = hashing.chain(std::io::repeat(0).take(1536));
         members::walk(ended, packed, name, |member, content| {
             for (number, wanted) in self.wanted.take.iter().enumerate() {

@@ -135,7 +135,7 @@ pub(super) fn inside(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Where a link in `directory` of an archive leads; None: out of the archive.
+/// The target of a link in `directory` of an archive; None: outside the archive.
 fn leads_out(member: &Member, target: &str) -> bool {
     let mut depth = member.path.split('/').count().saturating_sub(1);
     for part in Path::new(target).components() {

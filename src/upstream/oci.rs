@@ -110,7 +110,10 @@ impl Index {
                 let platforms = self.manifests.iter().filter(is_image).filter_map(|child| child.platform.as_ref());
                 let platforms: Vec<String> =
                     platforms.map(|Platform { os, architecture }| format!("{os}/{architecture}")).collect();
-                Err(Error::new(format!("{name}: architecture mismatch: expected linux/{architecture}, found {}", platforms.join(", "))))
+                Err(Error::new(format!(
+                    "{name}: architecture mismatch: expected linux/{architecture}, found {}",
+                    platforms.join(", ")
+                )))
             }
             _ => Err(Error::new(format!("{name} has several images for linux/{architecture}"))),
         }
@@ -122,7 +125,9 @@ impl Config {
     pub(super) fn layers(self, of: &Manifest, architecture: &str, name: &str) -> Result<Vec<String>, Error> {
         if (self.os.as_str(), self.architecture.as_str()) != ("linux", architecture) {
             let Config { os, architecture: found, .. } = self;
-            return Err(Error::new(format!("{name}: architecture mismatch: expected linux/{architecture}, found {os}/{found}")));
+            return Err(Error::new(format!(
+                "{name}: architecture mismatch: expected linux/{architecture}, found {os}/{found}"
+            )));
         }
         if self.rootfs.diff_ids.len() != of.layers.len() {
             return Err(Error::new(format!("{name}: its configuration and its manifest have different layers")));

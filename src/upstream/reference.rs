@@ -80,7 +80,7 @@ impl Reference {
 }
 
 impl RepositoryLocation {
-    /// The address of what is behind `/v2/REPOSITORY/`. Without TLS only on loopback, or where the prefix says so.
+    /// The address of what is behind `/v2/REPOSITORY/`. Without TLS only on loopback, or with the prefix http://.
     pub(super) fn address(&self, what: &str) -> String {
         let base = match self.server.contains("://") {
             true => self.server.clone(),

@@ -33,7 +33,7 @@ impl<'a> Repository<'a> {
         Repository { client, place, authorization: Mutex::default() }
     }
 
-    /// An index or a manifest, by tag or digest. The caller compares what a tag leads to.
+    /// An index or a manifest, by tag or digest. The caller checks what a tag refers to.
     pub(super) async fn manifest(&self, reference: &str) -> Result<Vec<u8>, Error> {
         if let Some(hex) = hex_of(reference)
             && let Some(path) = self.client.blobs.find_blob(hex)?
@@ -122,7 +122,7 @@ impl<'a> Repository<'a> {
         }
         let url = Url::parse(&address).map_err(|why| Error::new(format!("invalid address {realm}: {why}")))?;
         let own = Url::parse(&self.place.address("")).map_err(|why| Error::new(format!("invalid address: {why}")))?;
-        // A password never leaves TLS because a server says so.
+        // A server cannot make windlass send a password without TLS.
         if own.secure && !url.secure {
             return Err(Error::new(format!("the registry {} sends logins to {realm}, without TLS", self.place.host())));
         }
@@ -153,7 +153,7 @@ fn parameter(text: &str, name: &str) -> Option<String> {
     None
 }
 
-/// Where an image is: the first place that has it, with what its tag or digest leads to.
+/// The first registry or mirror that has the image, with what its tag or digest refers to.
 pub(super) async fn find_field<'a>(
     client: &'a Client,
     reference: &Reference,

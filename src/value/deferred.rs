@@ -7,7 +7,7 @@ use minijinja::value::{Object, ObjectRepr};
 
 use super::{SecretTexts, Value};
 
-/// A secret that nobody has asked for yet. It shows where it comes from; what it is, only who renders it learns, and
+/// A secret that is not read yet. It shows where it comes from; only rendering it reads its value, and
 /// from then on no report shows it.
 pub struct Deferred {
     place: String,
@@ -17,8 +17,8 @@ pub struct Deferred {
 }
 
 impl Deferred {
-    /// A value that stands for the secret. `place` is shown in its stead (`the file /etc/key`); `read` is called once at
-    /// most, and says why it cannot.
+    /// A placeholder for the secret. `place` is shown instead of it (`the file /etc/key`); `read` is called at
+    /// most once, and its error is the reason.
     pub fn deferred_value(
         place: impl Into<String>,
         hidden: &SecretTexts,
@@ -33,7 +33,7 @@ impl Deferred {
         self.content.get().cloned()
     }
 
-    /// Reads the secret, if that was not done yet. Whoever asks meanwhile waits, too.
+    /// Reads the secret, if that was not done yet. Concurrent callers also wait.
     ///
     /// # Errors
     /// One line that says why it cannot be read, and nothing of it.

@@ -1,7 +1,7 @@
 //! What a module says of itself: its name, its arguments with their types, an example, what it returns.
 //! The loader checks tasks against it, the engine coerces arguments by it, `windlass doc` prints it.
 
-/// The name of the argument that stands for arguments of any name.
+/// The name of the argument that accepts any name.
 pub const ANY_NAME: &str = "*";
 
 /// A module's documentation; the only place where its arguments are listed.
@@ -30,7 +30,7 @@ impl Doc {
         self.collection == OWN
     }
 
-    /// The argument of that name or alias. One named [`ANY_NAME`] stands for every other name: `set_fact` and
+    /// The argument of that name or alias. One named [`ANY_NAME`] matches every other name: `set_fact` and
     /// `add_host` take variables of any name, which keep the names they were written with.
     pub fn argument(&self, name: &str) -> Option<&'static Argument> {
         let named = self.arguments.iter().find(|a| a.name == name || a.aliases.contains(&name));
@@ -133,11 +133,11 @@ impl Return {
     }
 }
 
-/// What is said of one word of the language that is no module: a keyword, filter, test, lookup, function, variable.
+/// The documentation of one item of the language apart from modules: a keyword, filter, test, lookup, function, variable.
 #[derive(Debug, Clone, Copy)]
 pub struct LanguageItem {
     pub name: &'static str,
-    /// What it takes, as it stands between parentheses: `other, recursive=false`. Empty: nothing.
+    /// Its arguments, as written between parentheses: `other, recursive=false`. Empty: none.
     pub takes: &'static str,
     /// One sentence or more.
     pub about: &'static str,

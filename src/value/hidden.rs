@@ -11,10 +11,10 @@ use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD as STANDARD_NO_PAD;
 
-/// What stands in a hidden text's place.
+/// What replaces a hidden text.
 pub const MASK: &str = "***";
 
-/// Shorter texts are words that stand everywhere (`root`, `true`): hiding them would hide nothing and spoil all.
+/// Shorter texts are words that occur everywhere (`root`, `true`): hiding them would hide nothing and spoil all.
 const SHORTEST: usize = 6;
 
 /// Lines of a longer text (a private key) are hidden one by one from this length on.
@@ -35,7 +35,7 @@ struct RedactedTexts {
 }
 
 impl SecretTexts {
-    /// Adds a text, and the lines of a text of several, unless they are too short to be told from other words.
+    /// Adds a text, and the lines of a text of several, unless they are too short to distinguish from other words.
     pub fn add_secret(&self, text: &str) {
         let whole = text.trim();
         if whole.chars().count() < SHORTEST || self.has(whole) {
@@ -128,7 +128,7 @@ fn spellings(text: &str) -> Vec<String> {
     all
 }
 
-/// As JSON has it where only ASCII may stand.
+/// As JSON has it where only ASCII may be.
 fn in_ascii(text: &str) -> String {
     let mut units = [0; 2];
     let mut out = String::new();
@@ -155,7 +155,7 @@ fn in_lower_case(address: &str) -> String {
     })
 }
 
-/// The digits of a text in base64 that depend on nothing but itself, wherever it begins in what was encoded: behind a
+/// The base64 digits of a text that depend only on the text, wherever it starts in the encoded data: after a
 /// number of bytes that three divides, or of one or two bytes more.
 fn base64_of(text: &str) -> Vec<String> {
     let mut all = Vec::new();

@@ -1,9 +1,9 @@
-//! The home directory of whoever runs windlass, and paths that begin with it. The one place that expands `~/` for files
+//! The home directory of the user who runs windlass, and paths below it. The only place that expands `~/` for files
 //! of this machine; a host's own are expanded there (`remote::Probe::expand`).
 
 use std::path::{Path, PathBuf};
 
-/// A path with `~` or `~/` at its start replaced by the home directory. Any other path, and `~name`, stays as it is.
+/// A path with `~` or `~/` at its start replaced by the home directory. Any other path, and `~name`, is returned unchanged.
 pub fn expand_in(home: Option<&Path>, path: &str) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),

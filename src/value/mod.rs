@@ -88,7 +88,7 @@ pub fn has_marks(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 
-/// The parts of a text that stand as they are, whatever its templates give.
+/// The constant parts of a text, without its templates.
 pub fn around_marks(text: &str) -> impl Iterator<Item = &str> {
     static MARKS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}").expect("the expression is constant"));
@@ -96,7 +96,7 @@ pub fn around_marks(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Object for Template {
-    /// The same words are the same template, wherever they stand.
+    /// Equal texts are the same template, wherever they occur.
     fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
         other.downcast_ref::<Template>().map(|other| self.source.cmp(&other.source))
     }

@@ -1,5 +1,5 @@
 //! The locks of the whole program, with one policy: a lock is given out even if a thread panicked while it held it. Every
-//! change under a lock is one step, so that what is behind it is whole; the panic itself is reported by whoever waits for
+//! change under a lock is one step, so that what is behind it is whole; the panic itself is reported by the code that waits for
 //! that thread. `clippy.toml` refuses the standard library's locks elsewhere.
 
 #![expect(clippy::disallowed_types, reason = "the only place that uses the standard library's locks")]

@@ -1,4 +1,4 @@
-//! The environment and the working directory of whoever runs windlass, read once by a face.
+//! The environment and the working directory of the user who runs windlass, read once at the start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,7 +23,8 @@ pub struct ProcessEnvironment {
 }
 
 impl ProcessEnvironment {
-    /// Those of this process, for a face, which passes them on: nothing below it reads the environment or the working directory.
+    /// Those of this process, for the program's entry point, which passes them on: no other code reads the environment or
+    /// the working directory.
     pub fn of_process() -> ProcessEnvironment {
         let (mut variables, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
         for (name, value) in std::env::vars_os() {
@@ -88,7 +89,7 @@ impl ProcessEnvironment {
             };
             match self.variables.get(name).filter(|_| !name.is_empty()) {
                 Some(value) => out.push_str(value),
-                // What names nothing stays as it is.
+                // The name of an unset variable is kept as text.
                 None => out.push_str(&rest[at..=at + length]),
             }
             rest = &after[length..];

@@ -53,7 +53,7 @@ pub fn of_flag(text: &str) -> Option<bool> {
     text.to_ascii_lowercase().parse().ok()
 }
 
-/// Whether somebody who was asked agrees.
+/// Whether an answer means yes.
 pub fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

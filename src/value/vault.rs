@@ -77,7 +77,7 @@ impl Keyring {
         Ok(plain)
     }
 
-    /// As [`Keyring::decrypt`]; tells what the text was encrypted with, too.
+    /// As [`Keyring::decrypt`]; also returns the vault ID of the text.
     pub fn decrypt_text<'a>(&'a self, text: &'a str) -> Result<DecryptedText<'a>, Error> {
         if self.passwords.is_empty() && is_vault(text) {
             return Err(Error::NoPassword);
@@ -102,7 +102,7 @@ pub fn encrypt(plain: &[u8], password: &Secret, identity: Option<&str>) -> Strin
     encrypt_salted(plain, password, identity, &salt)
 }
 
-/// As [`encrypt`], with a salt of one's own: the same text, password and salt give the same.
+/// As [`encrypt`], with a given salt: the same text, password and salt give the same result.
 pub fn encrypt_salted(plain: &[u8], password: &Secret, identity: Option<&str>, salt: &[u8]) -> String {
     let keys = Keys::derive(password, salt);
     // PKCS #7 of a 16 byte block, though a stream cipher needs none: the format has it.

@@ -1,4 +1,4 @@
-//! `ansible`: the work of `windlass run`, told by the lines of Ansible's minimal callback.
+//! `ansible`: the work of `windlass run`, with the output of Ansible's minimal callback.
 
 use anyhow::anyhow;
 

@@ -1,4 +1,4 @@
-//! `ansible-playbook`: the work of `windlass playbook`, told by the lines of Ansible's default callback.
+//! `ansible-playbook`: the work of `windlass playbook`, with the output of Ansible's default callback.
 
 use anyhow::anyhow;
 
@@ -22,7 +22,7 @@ pub(super) fn run_ansible_playbook(args: &PlaybookArgs) -> Result<ExitCode, CliE
     playbook::run_playbooks(args, &settings, form)
 }
 
-/// What stands above everything else from `-v` on.
+/// What is above everything else from `-v` on.
 pub(super) fn begin_output(tool: &str, verbosity: u8, settings: &Settings) -> Result<(), CliError> {
     let mut text = if verbosity > 1 { version::version_text(tool, settings) } else { String::new() };
     if verbosity > 0 {

@@ -185,7 +185,9 @@ fn record(path: &Path, mut recorded: KnownDigests, rows: &[SourceRow]) -> anyhow
     let style = yaml::YamlStyle { sort_keys: true, width: 400, ..yaml::YamlStyle::default() };
     let pairs = recorded.iter().map(|(name, digest)| (name.clone(), Value::from(digest.as_str())));
     let text = yaml::emit(&Value::from_pairs(pairs), &style);
-    let text = format!("# Digests of the files that windlass bundle create downloaded. Not verified against a second source.\n{text}");
+    let text = format!(
+        "# Digests of the files that windlass bundle create downloaded. Not verified against a second source.\n{text}"
+    );
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let cannot = || format!("cannot write {}", path.display());
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);

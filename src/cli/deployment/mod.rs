@@ -126,9 +126,9 @@ impl From<Error> for CliError {
         let hint = match &error {
             Error::Run(_) => None,
             Error::NoSource => Some("pass -f FILE, a file with a KarmadaDeployment"),
-            Error::Lock(lock::Error::Held(_)) => {
-                Some("wait until it has ended, or take over its lock with --break-lock: then it can change nothing more")
-            }
+            Error::Lock(lock::Error::Held(_)) => Some(
+                "wait until it has ended, or take over its lock with --break-lock: then it can change nothing more",
+            ),
             _ => None,
         };
         match (error, hint) {
@@ -139,7 +139,7 @@ impl From<Error> for CliError {
     }
 }
 
-/// `./playbooks`, if it has those of windlass. Not if somebody else may have put them there.
+/// `./playbooks`, if it has those of windlass. Not if another user may have written them.
 fn playbooks_here() -> Option<PathBuf> {
     let here = Path::new("playbooks");
     if !here.join("karmada.yml").is_file() {
@@ -171,7 +171,7 @@ fn show(text: &str, site: &Site) -> Result<(), CliError> {
     Ok(super::print(harmless(&site.keyring.hidden.hide(text)).as_bytes())?)
 }
 
-/// Asks for a word of agreement on the terminal. Whoever ends the run instead does not agree.
+/// Asks for confirmation on the terminal. Ending the run counts as no.
 ///
 /// # Errors
 /// There is no terminal.
@@ -184,7 +184,7 @@ fn agrees(question: &str, otherwise: &str, control: &Control) -> Result<bool, Cl
     Ok(answer.is_some_and(|answer| truth::is_yes(&answer)))
 }
 
-/// Tells that nothing is done, because the person does not agree or ended the run.
+/// Reports that nothing was changed, because the answer was no or the run was ended.
 fn declined(control: &Control) -> ExitCode {
     super::note("nothing was changed");
     if control.run.is_stopping() { ExitCode::Interrupted } else { ExitCode::Ok }

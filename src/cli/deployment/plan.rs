@@ -36,7 +36,7 @@ pub(crate) fn run_plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// Writes a plan that nobody else may read.
+/// Writes a plan that only its owner may read.
 fn save(plan: &Plan, file: &Path) -> Result<(), CliError> {
     let text = serde_json::to_vec_pretty(plan).context("cannot write the plan")?;
     files::write_file(file, &text)?;

@@ -30,7 +30,7 @@ pub(crate) fn run_status(args: &StatusArgs) -> Result<ExitCode, CliError> {
         let Some(report) = status::read_status(site, control).await? else { return Ok(ExitCode::Interrupted) };
         match &report.status {
             Some(status) => show(&text(args.format, &report, status), site)?,
-            // Nobody was left to put it together.
+            // No host is left to build the report from.
             None => report
                 .unreachable
                 .values()

@@ -91,7 +91,7 @@ pub(crate) fn all_entries() -> Vec<DocEntry> {
     all
 }
 
-/// What a name stands for: several things may share one. A long name (`ansible.builtin.copy`) may be given, and
+/// The entries of a name: several may share one. A long name (`ansible.builtin.copy`) may be given, and
 /// `with_items` is the lookup `items`.
 pub(super) fn find_entries(name: &str, kind: Option<DocKind>) -> Vec<DocEntry> {
     let short = match name.rsplit_once('.') {

@@ -54,7 +54,7 @@ enum FailOn {
     Error,
 }
 
-/// Lints and tells.
+/// Lints and prints the findings.
 pub(super) fn run_lint(args: &LintArgs) -> Result<ExitCode, CliError> {
     if args.list_rules {
         let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);

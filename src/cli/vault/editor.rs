@@ -26,7 +26,7 @@ pub(super) fn edited(editor: &str, name: &Path, plain: &[u8]) -> anyhow::Result<
     text.write_all(plain).context("cannot write the file for the editor")?;
     drop(text);
     run(editor, &file)?;
-    // Dropping the directory takes away what the editor left beside the file, too.
+    // Dropping the directory also removes the editor's other files.
     std::fs::read(&file).context("cannot read the file back from the editor")
 }
 

@@ -38,7 +38,7 @@ const UNDERSTOOD: &[&str] = &[
     "userknownhostsfile",
 ];
 
-/// Options that ask for nothing but what is done here anyway, or for what does not exist here: connection sharing
+/// Options for what windlass always does, or does not have: connection sharing
 /// (there is one connection per host), compression, terminals, logging.
 const WITHOUT_EFFECT: &[&str] = &[
     "batchmode",

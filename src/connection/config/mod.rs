@@ -30,7 +30,7 @@ pub(super) struct SshSettings {
     pub port: u16,
     pub user: String,
     pub password: Option<Secret>,
-    /// Key files that somebody named; None: OpenSSH's default names.
+    /// Key files from the configuration; None: OpenSSH's default names.
     pub identity_files: Option<Vec<PathBuf>>,
     pub certificate_files: Vec<PathBuf>,
     pub passphrase: Option<Secret>,
@@ -59,7 +59,7 @@ pub(super) struct SshSettings {
     pub family: Family,
     /// For the jump hosts, which read the same file.
     pub config_file: Option<PathBuf>,
-    /// `~/.ssh` of whoever runs windlass.
+    /// `~/.ssh` of the user who runs windlass.
     pub directory: PathBuf,
 }
 
@@ -320,7 +320,7 @@ fn methods(options: &mut Options) -> Result<Vec<Method>, String> {
 fn host_key_policy(options: &mut Options, given: Option<HostKeys>) -> Result<HostKeys, String> {
     let configured = options.parsed("stricthostkeychecking", "one of yes, accept-new, no", |value| {
         Some(match value.to_lowercase().as_str() {
-            // Nobody can be asked while many hosts are at work.
+            // windlass cannot ask while it connects to many hosts.
             "yes" | "true" | "ask" => HostKeys::Strict,
             "accept-new" => HostKeys::AcceptNew,
             "no" | "false" | "off" => HostKeys::Off,

@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options {
     values: HashMap<String, Vec<String>>,
-    /// What `~` and variables stand for.
+    /// The values of `~` and variables.
     pub around: Arc<ProcessEnvironment>,
 }
 
@@ -124,7 +124,7 @@ pub(super) fn read_files(given: &str, options: &mut Options, file: Option<&Path>
         if last_pass {
             reading.last_pass = true;
             reading.host = reading.address()?;
-            // The address stands, whatever the second reading says.
+            // The address is final, whatever the second reading says.
             let address = reading.host.replace('%', "%%");
             reading.options.set_option("hostname", vec![address]);
         }
@@ -151,7 +151,7 @@ struct Reading<'a> {
     /// What `Host` is about: in the last pass, the address.
     host: String,
     options: &'a mut Options,
-    /// `Match final` asks for the files to be read once more when the address is known.
+    /// `Match final` requires a second reading of the files when the address is known.
     last_pass: bool,
     wants_last_pass: bool,
 }
@@ -254,7 +254,7 @@ pub(super) fn directive(line: &str) -> Result<Option<(String, Vec<String>)>, Str
     let rest = rest.trim_start();
     let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
     let keyword = keyword.to_lowercase();
-    // A command is taken as it stands, for the shell to read.
+    // A command is passed to the shell unchanged.
     if keyword == "proxycommand" {
         return Ok(Some((keyword, if rest.is_empty() { vec![] } else { vec![rest.to_owned()] })));
     }

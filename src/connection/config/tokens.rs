@@ -1,4 +1,4 @@
-//! What `%h`, `~` and `${VARIABLE}` stand for in OpenSSH's configuration.
+//! The values of `%h`, `~` and `${VARIABLE}` in OpenSSH's configuration.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::value::ProcessEnvironment;
 
-/// What the `%` tokens of one host stand for.
+/// The values of the `%` tokens of one host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tokens<'a> {
     pub given: &'a str,
@@ -51,7 +51,7 @@ impl<'a> Tokens<'a> {
 
     /// As [`Tokens::expand_tokens`], and `~` and `${VARIABLE}` too.
     pub(super) fn expand_path(&self, text: &str, keyword: &str) -> Result<PathBuf, String> {
-        // A name is one part of a path, and leads nowhere else.
+        // A name is one component of a path, so it cannot point to another directory.
         for (token, name) in [("%h", self.address), ("%n", self.given), ("%k", self.given), ("%r", self.user)] {
             if text.replace("%%", "").contains(token) && (name.contains('/') || name == "..") {
                 return Err(format!("{keyword} {text:?} would point to another directory: {token} is {name:?}"));
@@ -81,12 +81,12 @@ pub(super) fn tilde(around: &ProcessEnvironment, text: &str) -> PathBuf {
     crate::value::home::expand_in(Some(&home(around)), text)
 }
 
-/// The home directory of whoever runs us.
+/// The home directory of the user who runs windlass.
 pub(crate) fn home(around: &ProcessEnvironment) -> PathBuf {
     around.home.clone().unwrap_or_else(|| PathBuf::from("/"))
 }
 
-/// The name of whoever runs us.
+/// The name of the user who runs windlass.
 pub(crate) fn local_user(around: &ProcessEnvironment) -> String {
     let from_environment = || around.variables.get("USER").or_else(|| around.variables.get("LOGNAME")).cloned();
     account()
@@ -95,7 +95,7 @@ pub(crate) fn local_user(around: &ProcessEnvironment) -> String {
         .unwrap_or_else(|| user_id().to_string())
 }
 
-/// The number of whoever runs us.
+/// The user ID of the user who runs windlass.
 pub(crate) fn user_id() -> u32 {
     fs::metadata("/proc/self").map_or(0, |own| own.uid())
 }

@@ -34,7 +34,7 @@ impl Name {
         Name { host, recorded }
     }
 
-    /// A `HostKeyAlias` stands for itself, whatever the port.
+    /// A `HostKeyAlias` is used as it is, whatever the port.
     pub(super) fn alias(alias: &str) -> Self {
         let host = alias.to_lowercase();
         Name { recorded: host.clone(), host }

@@ -20,7 +20,7 @@ use crate::connection::Error;
 use crate::connection::config::{Method, SshSettings, bracketed};
 use crate::value::Secret;
 
-/// Why nobody is logged in.
+/// Why the login failed.
 #[derive(Debug)]
 pub(super) enum LoginFailure {
     Refused(Error),

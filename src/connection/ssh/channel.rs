@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use super::spool::{SpoolReader, SpoolWriter, spool};
 use crate::connection::{Error, Exit, Process, Stream};
 
-/// What a program gets to end by itself when nobody listens to it any more.
+/// How long a program may take to exit after its channel was dropped.
 const GRACE: Duration = Duration::from_secs(2);
 const CALL_AGAIN: Duration = Duration::from_millis(250);
 
@@ -25,7 +25,7 @@ const CALL_AGAIN: Duration = Duration::from_millis(250);
 pub(super) struct Line {
     /// The host's name, for messages.
     pub name: String,
-    /// Why the connection is gone, once it is.
+    /// Why the connection was lost, once it was.
     pub lost: watch::Receiver<Option<String>>,
     /// True when the connection is to be closed.
     pub closing: watch::Receiver<bool>,
@@ -81,7 +81,7 @@ pub(super) fn tunnel(channel: Channel<Msg>, line: Line) -> Box<dyn Stream> {
     Box::new(Duplex { input, output: Output { tap, _hold: hold } })
 }
 
-/// While a clone of it lives, somebody may still want something of the channel.
+/// While a clone of it exists, the channel may still be needed.
 type ChannelRef = Arc<oneshot::Sender<()>>;
 
 struct PreparedChannel {
@@ -116,7 +116,7 @@ struct ChannelReader {
 }
 
 impl ChannelReader {
-    /// `released` resolves when nobody holds an end of the channel any more.
+    /// `released` resolves when both ends of the channel are dropped.
     async fn run(mut self, mut read: ChannelReadHalf, released: oneshot::Receiver<()>) {
         let mut closing = self.closing.clone();
         let stop = tokio::select! {
@@ -173,7 +173,7 @@ impl ChannelReader {
     }
 }
 
-/// Tells a program that nobody listens any more: end of file and, if it still runs, a hang-up, as when a terminal is
+/// Sends a program end of file and, if it still runs, a hang-up, as when a terminal is
 /// closed. Not within the driver: the connection may wait for that one to take in what came.
 async fn hang_up(write: Arc<ChannelWriteHalf<Msg>>, running: bool, mut ended: watch::Receiver<bool>) {
     #[expect(clippy::let_underscore_must_use, reason = "a closed channel has no input to end")]
@@ -202,7 +202,7 @@ fn name_of(signal: &Sig) -> String {
 struct Input {
     to: Pin<Box<dyn AsyncWrite + Send>>,
     write: Arc<ChannelWriteHalf<Msg>>,
-    /// Resolves when the channel is closed: without it a writer could wait for ever for the window to open.
+    /// Resolves when the channel is closed: without it a writer could wait forever for the window to open.
     closed: BoxFuture<'static, ()>,
     shut: bool,
     _hold: ChannelRef,

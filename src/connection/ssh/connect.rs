@@ -30,7 +30,7 @@ const LOGIN_GRACE: Duration = Duration::from_secs(120);
 /// Why there is no connection.
 #[derive(Debug)]
 pub(super) enum ConnectFailure {
-    /// May go away by itself: nobody answers, or nobody yet.
+    /// May succeed on a retry: the host does not answer, or not yet.
     Transient(Error),
     Final(Error),
 }
@@ -65,7 +65,7 @@ fn reach<'a>(
             };
             match login {
                 Ok(()) => return Ok(Ssh::new(target, settings, session, lost, way, distrust)),
-                // The server has had enough of our keys before the password's turn came.
+                // The server rejected too many keys before windlass could try the password.
                 Err(LoginFailure::TooManyFailures(_)) if with_keys && settings.password.is_some() => with_keys = false,
                 Err(LoginFailure::TooManyFailures(error) | LoginFailure::Refused(error)) => return Err(error.into()),
                 Err(LoginFailure::Lost(error)) => return Err(ConnectFailure::Transient(error)),
@@ -76,7 +76,7 @@ fn reach<'a>(
 
 type HandshakeResult = (Handle<Client>, Option<Box<Ssh>>, watch::Receiver<Option<String>>);
 
-/// The encrypted connection to the host that we know, before anybody is logged in.
+/// The encrypted connection to the host that we know, before the login.
 async fn greet(
     target: &Target,
     settings: &SshSettings,
@@ -124,7 +124,7 @@ async fn stream(target: &Target, settings: &SshSettings, jumps_left: usize) -> R
             Some(confined) => inside(confined, settings).await?[0].ip().to_string(),
             None => settings.address.clone(),
         };
-        // Who allowed a jump host allowed what its own configuration leads through.
+        // An allowed jump host may use its own jump hosts.
         let own = Target { confined: None, ..target.clone() };
         let way = reach(&own, &jump, jumps_left - 1).await?;
         let tunnel = way.tunnel(&address, settings.port).await.map_err(|error| {

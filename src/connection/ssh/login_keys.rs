@@ -19,7 +19,7 @@ use crate::value::Secret;
 /// The names that OpenSSH looks for in `~/.ssh`, in its order.
 const DEFAULT_NAMES: [&str; 3] = ["id_rsa", "id_ecdsa", "id_ed25519"];
 
-/// An agent may ask its person; it should not hang for ever.
+/// An agent may ask its user; windlass must not wait forever.
 const AGENT_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) type Agent = AgentClient<UnixStream>;
@@ -37,7 +37,7 @@ pub(super) enum Candidate {
         path: PathBuf,
         certificate: Option<Certificate>,
     },
-    /// It stands in a variable.
+    /// It is the value of a variable.
     Text(Secret),
 }
 
@@ -55,7 +55,7 @@ impl Candidate {
     }
 }
 
-/// All keys to offer, and what a person should hear about those that cannot be.
+/// All keys to offer, and warnings about unusable ones.
 #[derive(Default)]
 pub(super) struct Candidates {
     pub list: Vec<Candidate>,
@@ -63,7 +63,7 @@ pub(super) struct Candidates {
     pub notes: Vec<String>,
 }
 
-/// Collects the keys: those that somebody named (by the agent, if it has them), then the agent's others unless
+/// Collects the keys: those from the configuration (signed by the agent, if it has them), then the agent's others unless
 /// `IdentitiesOnly`, then the default files. The named ones come first, so that a full agent does not use up the
 /// server's patience. `agent`: its socket, if it is to be asked.
 pub(super) async fn candidates(

@@ -93,8 +93,8 @@ impl Ssh {
         self.handle.as_ref().expect("the handle is only taken when the connection is dropped")
     }
 
-    /// Opens a channel for a program; None: the host opens no further one. OpenSSH counts a session until some time after
-    /// it has told of its end, so a host that refuses is asked again for a moment.
+    /// Opens a channel for a program; None: the host refuses another one. OpenSSH counts a session until some time after
+    /// it has reported its end, so a refused request is retried for a short time.
     async fn session(&self) -> Result<Option<Channel<Msg>>, Error> {
         let mut delays = [10, 20, 40, 80, 160, 320].map(Duration::from_millis).into_iter();
         loop {
@@ -109,7 +109,7 @@ impl Ssh {
         }
     }
 
-    /// Waits for something that the connection's end would make wait for ever.
+    /// Waits for something that would never finish once the connection has ended.
     async fn unless_lost<T>(&self, something: impl Future<Output = T>) -> Result<T, Error> {
         let mut lost = self.line.lost.clone();
         let mut closing = self.line.closing.clone();
@@ -137,10 +137,7 @@ impl Connection for Ssh {
             match self.unless_lost(channel.wait()).await? {
                 Some(ChannelMsg::Success) => return Ok(channel::process(channel, self.line.clone(), permit)),
                 Some(ChannelMsg::Failure) => {
-                    #[expect(
-                        clippy::let_underscore_must_use,
-                        reason = "a closed connection has no channel to close"
-                    )]
+                    #[expect(clippy::let_underscore_must_use, reason = "a closed connection has no channel to close")]
                     let _ = channel.close().await;
                     return Err(refused("the host's SSH server does not allow commands"));
                 }

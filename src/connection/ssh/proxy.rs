@@ -46,7 +46,7 @@ pub(super) fn start_proxy(command: &str) -> io::Result<(Box<dyn Stream>, ProxyEr
     Ok((Box::new(Proxy { input, output, _hold: hold }), ProxyError(complaint)))
 }
 
-/// Hears what the command complains of, and ends it when nobody needs it any more.
+/// Reads the command's errors, and ends the command when its connection is dropped.
 async fn attend(
     mut child: Child,
     errors: ChildStderr,
@@ -60,7 +60,7 @@ async fn attend(
                 last.send_replace(Some(line.trim().to_owned()));
             }
         }
-        // From here on it has nothing more to say; `last` goes and tells so.
+        // Its output is complete; dropping `last` signals that.
     };
     let over = async {
         #[expect(clippy::let_underscore_must_use, reason = "a dropped sender also releases it")]

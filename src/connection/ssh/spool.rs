@@ -58,7 +58,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 pub(super) struct SpoolWriter(Arc<Mutex<State>>);
 
 impl SpoolWriter {
-    /// Adds bytes; those that nobody can read any more are thrown away.
+    /// Adds bytes; without a reader they are discarded.
     pub(super) fn push(&self, bytes: Bytes) {
         let mut state = lock(&self.0);
         if state.reader_gone || state.end.is_some() || bytes.is_empty() {
@@ -137,13 +137,13 @@ impl State {
     }
 }
 
-/// The reading end. Bytes that come after it is dropped are thrown away.
+/// The reading end. Bytes that arrive after it is dropped are discarded.
 pub(super) struct SpoolReader(Arc<Mutex<State>>);
 
 impl AsyncRead for SpoolReader {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        // While bytes come faster than they are read there is always something here: without giving way now and then no
-        // time limit and no interrupt would ever be heard.
+        // While bytes arrive faster than they are read, this is always ready: without yielding now and then, no
+        // timeout and no interrupt would take effect.
         let turn = ready!(poll_proceed(cx));
         let mut state = lock(&self.0);
         if state.memory.is_empty() {

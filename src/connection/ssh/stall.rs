@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// See the file's comment. `limit`: None waits for ever.
+/// See the file's comment. `limit`: None waits forever.
 pub(super) struct StallDetector<S> {
     stream: S,
     limit: Option<Duration>,

@@ -36,7 +36,7 @@ pub(super) struct HostKeyCheck {
     port: u16,
     name: Name,
     policy: HostKeys,
-    /// What the key must be, if somebody said so.
+    /// The required key, if one is pinned.
     fingerprint: Option<String>,
     pub(super) known: KnownHosts,
     /// Where a new key is recorded.
@@ -110,7 +110,7 @@ impl HostKeyCheck {
         )
     }
 
-    /// The key has the fingerprint that somebody gave, or else is refused whatever the policy is.
+    /// A key without the pinned fingerprint is refused, whatever the policy is.
     fn compare(&self, wanted: &str, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
         let key = shown.public_key();
         let found = key_fingerprint(&key);
@@ -128,7 +128,7 @@ impl HostKeyCheck {
     }
 
     fn accept(&self, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
-        // `UserKnownHostsFile none`: somebody wants nothing to be remembered.
+        // `UserKnownHostsFile none`: record no keys.
         let Some(file) = &self.record else { return Ok(()) };
         let verdict =
             known_hosts::record(file, &self.name, shown, self.hashed).map_err(|error| Error::Unreachable {

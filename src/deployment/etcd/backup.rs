@@ -8,7 +8,7 @@ use crate::deployment::{Control, Error, Outcome, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
-/// Makes a backup in a directory. `keep`: how many to keep. None: the face ended it.
+/// Makes a backup in a directory. `keep`: how many to keep. None: the caller cancelled it.
 ///
 /// # Errors
 /// No snapshot could be taken, it is damaged, or it cannot be written.

@@ -39,7 +39,7 @@ pub struct EtcdCheckReport {
     pub hint: String,
 }
 
-/// Makes the checks. `skip`: those to leave out. None: the face ended it.
+/// Makes the checks. `skip`: those to leave out. None: the caller cancelled it.
 ///
 /// # Errors
 /// The deployment cannot be read, or the playbook cannot be run.

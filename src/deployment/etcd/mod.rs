@@ -24,7 +24,7 @@ pub struct Reply<T> {
     pub outcome: Outcome,
 }
 
-/// Runs the playbook that reports `T`. None: the face ended it.
+/// Runs the playbook that reports `T`. None: the caller cancelled it.
 ///
 /// # Errors
 /// The playbook cannot be run, or reports something of another layout.

@@ -13,7 +13,7 @@ use crate::remote::{self, Command, DeploymentLease, Remote, uptime};
 
 /// How often the holder says that it is there.
 const BEAT: Duration = Duration::from_secs(5);
-/// How long a host may take to hear it.
+/// How long a host may take to receive it.
 const ANSWER: Duration = Duration::from_secs(8);
 
 /// A lock that is held, until it is given back. Dropping it stops the beats: others may take it when the lease is out.
@@ -131,7 +131,7 @@ impl Heartbeat {
         }
     }
 
-    /// One host; opened anew if its connection was lost. The error is the host's word that the lock is another's, if it was.
+    /// Renews the lock on one host; reconnects if the connection was lost. The error says whether another run holds the lock.
     async fn heard(&self, name: &Arc<str>, remote: Option<Remote>) -> Result<Remote, Option<Arc<str>>> {
         let work = async {
             let remote = match remote {

@@ -1,4 +1,4 @@
-//! Who this run is, as a lock tells it to others, and whether the holder of a lock is a process of this machine.
+//! The identity of this run in a lock, and whether a lock holder is a process of this machine.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! The lock of a deployment: held on a majority of its hosts, kept alive, given back. One host's part is `remote::lock`.
 //!
-//! A token is one more than any that a majority has seen, so of two runs the later one has the higher. A run that is taken
-//! over is refused by every host that has heard of it, and by itself, as its lease runs out before the other begins.
+//! A token is one more than the highest that a majority has seen, so the later of two runs has the higher one. A run whose lock
+//! was taken over is refused by every host that knows the new token, and stops on its own, because its lease expires before the
+//! other run begins.
 
 mod held;
 pub mod holder;
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 const MARGIN: Duration = Duration::from_secs(2);
 /// How often a holder whose connections have just ended is asked after.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often a claim is tried that somebody else was in the way of.
+/// How often to retry a claim that collided with another run's.
 const TURNS: u64 = 5;
 
 /// A host of the deployment, reached as root.
@@ -86,7 +87,7 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub record: Record,
-    /// For how long nothing was heard of it.
+    /// The time since its last heartbeat.
     pub silent: Duration,
     /// Since when it holds it, by this machine's clock.
     pub age: Duration,
@@ -123,7 +124,7 @@ fn believable(mut tokens: Vec<u64>) -> u64 {
     middle.saturating_add(LEAP)
 }
 
-/// What is known of a run that stands in a lock.
+/// What is known of the run that a lock names.
 struct OtherRun {
     record: Record,
     /// What further hosts say of it: it has ended only if all of them say so.
@@ -303,8 +304,8 @@ impl LockOptions<'_> {
         Ok(over)
     }
 
-    /// Claims host by host, all runs in the same order, so that of two the one that is first on the first host goes on.
-    /// None: somebody else was first.
+    /// Claims host by host, all runs in the same order, so that of two runs the first one on the first host continues.
+    /// None: another run was first.
     async fn claim<'d>(
         &mut self,
         doors: &'d [(LockHost, Remote)],
@@ -338,7 +339,7 @@ impl LockOptions<'_> {
         Ok(Some(claims))
     }
 
-    /// One host: for how long whoever held it may still believe that it does. None: it is not ours.
+    /// Claims one host: how long the former lock holder may still consider the lock its own. None: another run has it.
     async fn claim_on(&self, remote: &Remote, over: &[Record]) -> Result<Option<Duration>, remote::Error> {
         let seen = remote.lock(self.directory).await?;
         let found = seen.and_then(|seen| over.iter().find(|other| other.run == seen.record.run));
@@ -355,7 +356,7 @@ impl LockOptions<'_> {
         join_all(undone).await;
     }
 
-    /// Shows the lock on the hosts, which ends what those before have running there, begins to beat, and waits until those
+    /// Writes the lock on the hosts, which ends the programs of former lock holders there, starts the heartbeat, and waits until those
     /// before can do nothing any more.
     async fn enter(self, claims: ClaimedHosts<'_>, over: &[Record], mut why: Vec<String>) -> Result<Lock, Error> {
         let hold = DeploymentLease {

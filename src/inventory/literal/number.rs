@@ -31,7 +31,7 @@ fn integer(word: &str, negative: bool) -> Option<Value> {
         Some("0b") => (&lower[2..], 2),
         _ => (lower.as_str(), 10),
     };
-    // One underscore may stand between digits, and after the base's letter.
+    // One underscore may be between digits, and after the base's letter.
     let digits = if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) };
     let digits = without_underscores(digits, |c| c.is_digit(radix))?;
     if radix == 10 && digits.starts_with('0') && digits.bytes().any(|b| b != b'0') {
@@ -81,7 +81,7 @@ fn float(word: &str, negative: bool) -> Option<Value> {
     Some(Value::from(if negative { -number } else { number }))
 }
 
-/// The digits, if there are some, all are digits, and each underscore stands between two.
+/// The digits, if there are some, all are digits, and each underscore is between two.
 fn without_underscores(text: &str, digit: impl Fn(char) -> bool) -> Option<String> {
     let groups: Vec<&str> = text.split('_').collect();
     groups.iter().all(|group| !group.is_empty() && group.chars().all(&digit)).then(|| groups.concat())

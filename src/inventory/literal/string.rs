@@ -35,7 +35,7 @@ fn one(text: &str) -> Option<(String, bool, &str)> {
     Some((value, bytes, &body[end + quote.len()..]))
 }
 
-/// Where the closing quote stands; a backslash hides the character after it, in raw strings too.
+/// Where the closing quote is; a backslash hides the character after it, in raw strings too.
 fn closing(body: &str, quote: &str) -> Option<usize> {
     let mut chars = body.char_indices();
     while let Some((at, c)) = chars.next() {

@@ -204,7 +204,7 @@ fn is_variable_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// The hosts that one entry stands for, and the port after them.
+/// The hosts that one entry expands to, and the port after them.
 struct HostNames {
     names: Vec<String>,
     port: Option<u16>,

@@ -1,4 +1,4 @@
-//! Each kind of source on small files, and what a person is told when one is wrong.
+//! Each kind of source on small files, and the error messages for invalid ones.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

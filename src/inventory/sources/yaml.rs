@@ -11,7 +11,7 @@ use crate::value::yaml::{self, Node, NodeKind};
 
 const SECTIONS: [&str; 3] = ["hosts", "children", "vars"];
 
-/// By the extension; a file without one is YAML if it says so or reads as a mapping.
+/// By the extension; a file without one is YAML if it starts like YAML or parses as a mapping.
 pub(super) fn accepts_yaml(candidate: &Candidate) -> bool {
     match candidate.path.extension().map(|extension| extension.to_string_lossy()) {
         Some(extension) => matches!(&*extension, "yml" | "yaml" | "json"),

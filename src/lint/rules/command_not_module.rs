@@ -74,7 +74,7 @@ fn check(project: &Project, found: &mut Findings) {
     }
 }
 
-/// The command line of a task, and where it stands.
+/// The command line of a task, and where it is.
 fn command(task: &Task<'_>) -> Option<(crate::value::Origin, String)> {
     if let Some(text) = task.module_text() {
         return Some((text.origin.clone(), text.as_str()?.trim().to_owned()));

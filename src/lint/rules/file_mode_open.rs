@@ -30,7 +30,7 @@ fn is_open(value: &Node) -> bool {
     match &value.kind {
         NodeKind::Int(number) => number & 0o1002 == 0o0002,
         NodeKind::Str(text) => match u32::from_str_radix(text.trim(), 8) {
-            // With the sticky bit, as /tmp has it, nobody takes away another's.
+            // With the sticky bit, as on /tmp, users can delete only their own files.
             Ok(mode) => mode & 0o1002 == 0o0002,
             Err(_) => text.split(',').any(opens),
         },

@@ -1,4 +1,4 @@
-//! Handlers that nobody notifies.
+//! Handlers that no task notifies.
 
 use super::notify_unknown::{Notifications, handler_names};
 use crate::lint::{Findings, Level, Project, Rule};

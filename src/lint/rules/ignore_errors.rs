@@ -1,4 +1,4 @@
-//! `ignore_errors` whose result nobody can look at.
+//! `ignore_errors` whose result no task can use.
 
 use crate::lint::project::says_yes;
 use crate::lint::{Findings, Level, Project, Rule};

@@ -1,4 +1,4 @@
-//! What a load finds odd.
+//! The warnings of a load.
 
 use crate::lint::{Findings, Level, Project, Rule};
 

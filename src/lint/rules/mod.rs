@@ -18,7 +18,7 @@ mod variable_unused;
 
 use super::Rule;
 
-/// The rule that tells what every load complains of; it cannot be allowed.
+/// The rule for the errors of loading; it cannot be allowed.
 pub const LOAD: &str = load::RULE.id;
 
 /// Every rule, sorted by id.

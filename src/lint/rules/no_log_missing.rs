@@ -105,7 +105,7 @@ fn in_node(node: &Node) -> Option<(String, Origin)> {
     }
 }
 
-/// The names of an expression, without the filters and without what stands in quotes.
+/// The names of an expression, without filters and quoted text.
 fn without_filters(expression: &str) -> Vec<&str> {
     let outside = expression.split(['\'', '"']).step_by(2);
     outside

@@ -44,7 +44,7 @@ impl Notifications {
         Notifications(Words::of(all.flat_map(|name| [name.to_owned(), bare(name).to_owned()])))
     }
 
-    /// Whether any of them reaches a handler of that name, as far as can be told.
+    /// Whether any of them may reach a handler of that name, as far as is known.
     pub(super) fn may_reach(&self, handler: &str) -> bool {
         self.0.may_be(handler)
     }

@@ -1,4 +1,4 @@
-//! Results and facts that nobody looks at.
+//! Results and facts that no task uses.
 
 use crate::lint::project::says_yes;
 use crate::lint::{Findings, Level, Project, Rule};

@@ -1,4 +1,4 @@
-//! Variables of roles and plays that nobody uses.
+//! Unused variables of roles and plays.
 
 use crate::lint::project::{FileRole, pairs};
 use crate::lint::{Findings, Level, Project, Rule};

@@ -38,7 +38,7 @@ impl AptSource {
         KINDS.contains(words.first()?).then(|| AptSource { enabled, text: words.join(" ") })
     }
 
-    /// The file that it goes into when nobody names one: after its address.
+    /// The default file name of a source, from its address.
     pub(super) fn file_name(&self) -> String {
         let mut text = self.text.clone();
         if let (Some(open), Some(close)) = (text.find('['), text.find(']')) {

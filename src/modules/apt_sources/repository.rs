@@ -177,7 +177,7 @@ fn diff(file: &SourceFile) -> Diff {
     }
 }
 
-/// The file has this content, or is gone.
+/// The file has this content, or is removed.
 async fn put(remote: &Remote, path: &str, content: Option<&str>, mode: Option<u32>) -> Result<(), Error> {
     match content {
         Some(text) => remote.write(path, text.as_bytes(), &Attributes { mode, ..Attributes::default() }).await?,

@@ -1,4 +1,4 @@
-//! Modules around bundles: `program` installs from one, `bundle_info` tells what is in it.
+//! Modules around bundles: `program` installs from one, `bundle_info` lists its content.
 
 pub(super) mod info;
 pub(super) mod program;

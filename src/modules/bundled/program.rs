@@ -1,4 +1,4 @@
-//! `program`: installs programs from a bundle. Versions lie side by side, a link says which one counts.
+//! `program`: installs programs from a bundle. Versions are installed side by side; a link points to the active one.
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -155,7 +155,7 @@ impl Module for Program {
         let link = turn.then_some((version, link));
         let change = ProgramChange { directory, programs, link, outcome: outcome.clone() };
         Ok(match as_it_should_be {
-            // Only the note is to be written, which is no change of the host that anybody asked for.
+            // Only the note changes, which does not count as a change of the host.
             true => Plan::Unknown(change),
             false => Plan::Change { diff: vec![diff], outcome, change },
         })
@@ -187,7 +187,7 @@ impl Module for Program {
 }
 
 /// Notes what all programs look like now that they are what the bundle has. One that was only looked at is noted as it
-/// looked before it was read: had it been written to meanwhile, the next run reads it again.
+/// looked before it was read: if it was written to meanwhile, the next run reads it again.
 async fn note(remote: &Remote, directory: &str, programs: &[Wanted]) -> Result<(), Error> {
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
     let now = Directory::read_directory(remote, directory, &names).await?;
@@ -257,7 +257,7 @@ impl Program {
         Ok(programs)
     }
 
-    /// Where the link leads. Refused: something else is in its place.
+    /// The target of the link. Refused: its path is not a link.
     async fn leads_to(&self, probe: &Probe, link: &str) -> Result<Option<String>, Error> {
         match probe.stat(link, Links::Keep).await? {
             None => Ok(None),
@@ -368,7 +368,7 @@ pub(crate) mod tests {
         assert_eq!(bench.mode("opt/etcd/3.5.21/etcd"), 0o755);
     }
 
-    /// The same size and the same mtime: the one time that nobody can set tells.
+    /// With the same size and mtime, the ctime shows the change, because no program can set it.
     #[tokio::test]
     async fn an_altered_byte_is_noticed_though_size_and_time_are_put_back() {
         let bench = bench().await;
@@ -387,7 +387,7 @@ pub(crate) mod tests {
         let bench = bench().await;
         bench.run(&task("3.5.21")).await.unwrap();
         assert_eq!(bench.mode("opt/etcd/3.5.21/.verified"), 0o600);
-        // A note that lies: only who reads the program finds out.
+        // A wrong note: only reading the program shows it.
         let note = bench.text("opt/etcd/3.5.21/.verified");
         let lie = note.split_once(' ').map(|(_, rest)| format!("{} {rest}", "0".repeat(64))).unwrap();
         std::fs::write(bench.host("opt/etcd/3.5.21/.verified"), lie).unwrap();

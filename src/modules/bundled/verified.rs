@@ -8,7 +8,7 @@ use crate::remote::{Attributes, Command, Probe, Remote};
 
 /// The note's name in a version's directory.
 pub(super) const NOTE: &str = ".verified";
-/// Nobody but its owner reads or writes it.
+/// Only its owner can read and write it.
 const NOTE_MODE: u32 = 0o600;
 
 /// Prints a line `stat HEX-MODE UID INODE SIZE MTIME CTIME NAME` for each file that is there, then the note's own lines.
@@ -19,7 +19,7 @@ stat -c 'stat %f %u %i %s %.9Y %.9Z %n' -- \"$@\" 2>/dev/null
 [ -r .verified ] && sed 's/^/note /' .verified
 exit 0";
 
-/// How a file looks to the file system: `inode size mtime ctime`. Nobody can set the last; every write sets it anew.
+/// How a file looks to the file system: `inode size mtime ctime`. No program can set ctime; every write updates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileIdentity(String);
 
@@ -79,7 +79,7 @@ impl FileIdentity {
     }
 }
 
-/// Writes the note anew: these programs, with the looks that they had when their digests were taken or before.
+/// Writes the note again: these programs, with their file state at the time of their digests or before.
 pub(super) async fn write_verified(
     remote: &Remote,
     directory: &str,

@@ -72,7 +72,7 @@ pub(super) async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: boo
     Ok(entries)
 }
 
-/// `above`: the directories that are being walked, to see when a link leads back into one.
+/// `above`: the directories on the path of the walk, to detect a link back into one of them.
 fn walk(
     directory: &Path,
     prefix: &str,

@@ -1,6 +1,6 @@
 //! The text of a crontab: jobs, each below a comment with its name, and variables.
 
-/// What stands before a job's name in the comment above it.
+/// What is before a job's name in the comment above it.
 const MARK: &str = "#Ansible: ";
 
 /// The lines of a crontab.
@@ -53,7 +53,7 @@ impl Table {
             *line = job.to_owned();
             return changed;
         }
-        // A job that somebody wrote by hand gets its name.
+        // A job that was written by hand gets its name.
         if let Some(at) = self.lines.iter().position(|line| line == job) {
             let above = at.checked_sub(1).map(|above| self.lines[above].as_str()).unwrap_or_default();
             if above == format!("{MARK}None") {
@@ -85,7 +85,7 @@ impl Table {
         self.lines.iter().position(|line| line == heading).filter(|at| at + 1 < self.lines.len())
     }
 
-    /// The variable has this line. A new one stands on top, or behind (true) or before another, whose name is the error
+    /// The variable has this line. A new one is on top, or behind (true) or before another, whose name is the error
     /// if it is not there.
     pub(super) fn set_variable<'a>(
         &mut self,

@@ -55,8 +55,12 @@ impl Module for EtcdClusterInfo {
             Argument::new("ca_cert", ArgumentKind::Path, "A file with the certificate authority of the members"),
             Argument::new("client_cert", ArgumentKind::Path, "A file with the client certificate").alias(&["cert"]),
             Argument::new("client_key", ArgumentKind::Path, "A file with its private key").alias(&["key"]),
-            Argument::new("remote_src", ArgumentKind::Bool, "Whether these files are on the host, not on the controller")
-                .default("true"),
+            Argument::new(
+                "remote_src",
+                ArgumentKind::Bool,
+                "Whether these files are on the host, not on the controller",
+            )
+            .default("true"),
             Argument::new("timeout", ArgumentKind::Int, "Timeout for one request to a member, in seconds").default("5"),
             Argument::new(
                 "whole_cluster",

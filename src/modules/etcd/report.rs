@@ -16,7 +16,7 @@ const FULL: &str = "NOSPACE";
 pub(super) struct Endpoint {
     /// As written, or as the member registered it.
     pub endpoint: String,
-    /// Nobody named it: it is the address of a member that no named endpoint belongs to.
+    /// Not named by the task: the address of a member that none of the named endpoints belongs to.
     pub registered: bool,
     pub reachable: bool,
     /// Why it gave no answer, or none any more.
@@ -108,7 +108,7 @@ pub(super) struct Cluster {
     pub absent: Vec<String>,
 }
 
-/// The list of members of whoever knows best.
+/// The list of members from the most up-to-date endpoint.
 pub(super) fn members_of(endpoints: &[Endpoint]) -> Vec<Member> {
     let best = endpoints
         .iter()

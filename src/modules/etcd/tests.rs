@@ -150,7 +150,7 @@ fn the_reasons_are_in_the_message() {
     assert_eq!(Cluster::from_endpoints(vec![endpoint("a", 1)]).cluster_outcome().message, None);
 }
 
-/// An etcd of one member that wants client certificates; ended when dropped.
+/// An etcd of one member that requires client certificates; stopped when dropped.
 struct Etcd {
     child: Child,
     client: u16,

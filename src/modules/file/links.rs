@@ -77,7 +77,7 @@ impl FilePlan<'_> {
         Ok(self.probe.stat(&host_path::join_path(base, src), Links::Follow).await?)
     }
 
-    /// Sees whether what is at the path may give way to a link.
+    /// Checks whether a link may replace the file at the path.
     async fn make_way(&mut self, link: &str) -> Result<(), Error> {
         let path = self.path.clone();
         let Some(stat) = &self.there else { return Ok(()) };
@@ -99,7 +99,7 @@ impl FilePlan<'_> {
         }
     }
 
-    /// The attributes of what a symbolic link leads to, or of the link itself if links are not followed.
+    /// The attributes of the target of a symbolic link, or of the link itself if links are not followed.
     async fn link_attributes(&mut self, target: Option<Stat>) -> Result<(), Error> {
         let is_link = self.there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link);
         let (stat, links) = match (self.file.follow, target) {

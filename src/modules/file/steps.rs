@@ -76,7 +76,7 @@ async fn set_attributes(remote: &Remote, paths: &[String], attributes: &Attribut
     let what = format!("set the attributes of {} paths", paths.len());
     for paths in paths.chunks(MOST_PATHS) {
         let paths = || paths.iter().map(String::as_str);
-        // Owner first: chown takes away setuid and setgid.
+        // Owner first: chown clears setuid and setgid.
         if !owner.is_empty() {
             let keep_links = (links == Links::Keep).then_some("-h");
             let options = ["chown"].into_iter().chain(keep_links).chain([owner.as_str(), "--"]);

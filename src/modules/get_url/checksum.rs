@@ -21,7 +21,7 @@ pub(super) fn split_checksum(text: &str) -> Result<(&str, &str), Error> {
 }
 
 impl Checksum {
-    /// Characters that are no letters or digits are left out: copied digests come with odd blanks.
+    /// Characters that are no letters or digits are left out: copied digests may contain blanks.
     pub(super) fn parse_checksum(name: &str, digest: &str) -> Result<Checksum, Error> {
         let algorithm = algorithm(name).ok_or_else(|| Error::Failed {
             message: format!("unknown checksum algorithm {name:?}"),

@@ -260,7 +260,7 @@ fn disposed_name(response: &Response) -> Option<String> {
     safe(name.trim().trim_matches('"'))
 }
 
-/// The file name in what a server said: it never leads out of the directory.
+/// The file name that a server sent: it never points outside the directory.
 fn safe(path: &str) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or_default();
     (!matches!(name, "" | "." | "..") && !name.contains('\0')).then(|| name.to_owned())

@@ -163,7 +163,7 @@ impl Git {
     }
 }
 
-/// The branch or tag of that name in what `ls-remote --symref` lists; for `HEAD` the branch that it stands for.
+/// The branch or tag of that name in what `ls-remote --symref` lists; for `HEAD` the branch that it refers to.
 fn named(refs: &str, version: &str) -> Option<RevisionKind> {
     let find = |name: &str| {
         refs.lines()

@@ -37,7 +37,7 @@ impl Git {
         }
         arguments.extend(separate.as_deref());
         if self.verify_commit && !self.bare {
-            // Nothing of it is laid out before it is known to be signed.
+            // Nothing is checked out before its signature is verified.
             arguments.push("--no-checkout");
         }
         arguments.extend(["--", repo, dest]);

@@ -1,4 +1,4 @@
-//! The host's git: how it is called, what it is told of ssh, and what its failures say.
+//! The host's git: its command line, its options for ssh, and its error messages.
 
 use crate::modules::Error;
 use crate::modules::execution::quote;
@@ -14,7 +14,7 @@ shift 2
 exec "$@"
 "#;
 
-/// What ssh is told.
+/// The options of ssh.
 pub(super) struct Ssh<'a> {
     pub options: Option<&'a str>,
     pub key_file: Option<&'a str>,
@@ -60,12 +60,12 @@ pub(super) fn server_of(repo: &str) -> Option<&str> {
     Some(host).filter(|host| !host.is_empty())
 }
 
-/// The program and what it is always told.
+/// The program and its constant options.
 pub(super) struct GitCommand {
     program: String,
     ssh: String,
     umask: String,
-    /// A password in the repository's address, which nobody is shown.
+    /// A password in the repository's address, which no report shows.
     secret: Option<String>,
 }
 
@@ -79,7 +79,7 @@ impl GitCommand {
 
     fn command(&self, directory: Option<&str>, arguments: &[&str]) -> Command {
         let argv = ["sh", "-c", SCRIPT, "sh", &self.umask, &self.ssh, &self.program];
-        // Nobody answers a prompt; what git says is read here; to ask for the status must not write an index.
+        // Git must not prompt, must print English messages, and must not write an index when it reads the status.
         let environment =
             [("LC_ALL", "C"), ("LANGUAGE", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")];
         Command {

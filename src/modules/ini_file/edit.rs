@@ -4,7 +4,7 @@ use crate::modules::file_edit::{bare, split_lines};
 
 /// What is wanted, in the characters of the file.
 pub(super) struct DesiredOption {
-    /// None: what stands before the first section.
+    /// None: what is before the first section.
     pub section: Option<String>,
     pub conditions: Vec<Condition>,
     pub option: Option<String>,
@@ -235,7 +235,7 @@ fn read<'a>(option: &str, line: &'a str, inactive: bool) -> Option<Found<'a>> {
             false => Some(Found { value: rest.strip_prefix('=')?.trim_start_matches(BLANKS) }),
         }
     };
-    // First as it stands: the option itself may begin with the sign of a comment.
+    // First unchanged: the option itself may begin with a comment character.
     given(line).or_else(|| given(line.strip_prefix(['#', ';']).filter(|_| inactive)?.trim_start_matches(BLANKS)))
 }
 

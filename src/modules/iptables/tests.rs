@@ -51,7 +51,7 @@ impl Filter {
         std::fs::read_to_string(Path::new(self.directory.path()).join(file)).unwrap()
     }
 
-    /// Check mode tells the change and makes none; the task makes it; again there is none to make.
+    /// Check mode reports the change; the task makes it; a second run changes nothing.
     async fn changes_once(&self, arguments: &str) {
         let task = format!("iptables: {{{arguments}}}");
         let before = (self.text("rules"), self.text("chains"), self.text("policy"));

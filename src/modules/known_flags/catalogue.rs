@@ -64,7 +64,7 @@ impl Catalogue {
 }
 
 impl Flag {
-    /// What the flag wants, if the value is plainly none. Types with a grammar of their own are left to the program.
+    /// What the flag expects, if the value is clearly invalid. Types with their own grammar are left to the program.
     pub(super) fn refuses(&self, value: &Value) -> Option<&'static str> {
         let text = flag_text(value);
         let (good, wanted) = match self.kind.as_str() {
@@ -80,7 +80,7 @@ impl Flag {
     }
 }
 
-/// A value as it stands on a command line: lists with commas, mappings as `a=1,b=2`, truths as Go writes them.
+/// A value as written on a command line: lists with commas, mappings as `a=1,b=2`, truths as Go writes them.
 pub(super) fn flag_text(value: &Value) -> String {
     let items = || value.try_iter().into_iter().flatten();
     match value.kind() {

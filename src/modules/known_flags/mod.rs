@@ -69,7 +69,7 @@ impl Local for KnownFlags {
     }
 }
 
-/// What was found wrong so far: all of it is told at once.
+/// The errors so far: all of them are reported together.
 #[derive(Debug, Default)]
 struct FlagErrors {
     problems: Vec<String>,

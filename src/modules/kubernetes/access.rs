@@ -128,7 +128,7 @@ impl Access {
             if let Some(validate) = self.validate_certs {
                 cluster.insecure_skip_tls_verify = Some(!validate);
             }
-            // The way leads through the host.
+            // The connection goes through the host.
             cluster.proxy_url = None;
         }
         let certificate = match &self.client_cert {

@@ -87,7 +87,7 @@ impl Api {
         let request = Request::new(&*place.path).get(&place.name, &GetParams::default());
         match self.send(&what, request).await? {
             Ok(object) => Ok(Some(object)),
-            // Not is_not_found: a kind that is gone by now is a page not found, in words of no known reason.
+            // Not is_not_found: a kind that was removed meanwhile responds "page not found", without a known reason.
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(explain(error, &what)),
         }

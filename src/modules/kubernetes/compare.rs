@@ -9,7 +9,7 @@ use crate::value::{Value, yaml};
 /// What the server keeps for itself.
 const OF_THE_SERVER: &[&str] =
     &["managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink"];
-/// Holds the whole object once more, secrets and all.
+/// Contains the whole object again, including secrets.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const HIDDEN: &str = "(hidden)";
 const HIDDEN_CHANGED: &str = "(hidden, changed)";

@@ -52,7 +52,7 @@ fn conflict(cause: &StatusCause) -> String {
     }
 }
 
-/// No answer: the host is gone, or it cannot reach the API.
+/// No response: the connection to the host is lost, or the host cannot reach the API.
 fn of_the_way(error: &kube::Error, what: &str) -> Error {
     let mut source = error.source();
     let mut deepest = error.to_string();

@@ -13,7 +13,7 @@ use crate::modules::{Controller, Error, vault_file};
 use crate::remote::Probe;
 use crate::value::Value;
 
-/// Where one is if nobody says.
+/// The default path.
 const USUAL: &str = "~/.kube/config";
 
 /// Reads a kubeconfig; None: the usual one of the host. `remote`: a path is one of the host.
@@ -43,7 +43,7 @@ pub(super) async fn load_kubeconfig(
     }
 }
 
-/// Content that somebody else gave runs no program of this machine and reads no file of it.
+/// Foreign content runs no program of this machine and reads no file of it.
 fn self_contained(kubeconfig: Kubeconfig, probe: &Probe) -> Result<Kubeconfig, Error> {
     if !probe.is_confined() {
         return Ok(kubeconfig);
@@ -179,7 +179,7 @@ mod tests {
     use crate::modules::testing::Bench;
     use crate::value::{Secret, vault};
 
-    /// Nobody listens where it leads: that is as far as a kubeconfig comes that could be read.
+    /// No server listens at its address: the connection error shows that the kubeconfig was read.
     const KUBECONFIG: &str = "
 apiVersion: v1
 kind: Config

@@ -1,4 +1,4 @@
-//! Connections from the host to an API server, as the HTTP client of the `kube` crate wants them.
+//! Connections from the host to an API server, in the form that the HTTP client of the `kube` crate needs.
 
 use std::future::Future;
 use std::io;

@@ -84,7 +84,7 @@ pub(super) async fn until_ready(
     }
 }
 
-/// Waits until an object is gone; one of the same name made since is another.
+/// Waits until an object is deleted; a new one of the same name does not count.
 pub(super) async fn until_gone(
     api: &Api,
     place: &ObjectLocation,

@@ -1,4 +1,4 @@
-//! What `k8s` does to objects: first every one is looked at, and what is wanted of it tried out by the server; then the
+//! What `k8s` does to objects: first reads every object, and makes a dry run on the server; then the
 //! changes are made, one after the other.
 
 use std::time::{Duration, Instant};

@@ -51,7 +51,7 @@ pub(super) fn remove_line(text: &str, search: &Search, line: &str) -> Result<Edi
     Ok(Edited { text: kept, message, removed })
 }
 
-/// Sees to it that the line is there: in place of the one that is meant, else at its place.
+/// Inserts the line: in place of the matching one, else at its position.
 pub(super) fn put_line(
     text: &str,
     search: &Search,

@@ -35,7 +35,7 @@ impl FstabEntry {
     }
 
     fn is_of(&self, fields: &[&str]) -> bool {
-        // All swap is at none; its source tells which.
+        // All swap has the mount point none; its source identifies it.
         let other_swap = || {
             NOWHERE.contains(&fields[1])
                 && fields[2] == "swap"
@@ -46,7 +46,7 @@ impl FstabEntry {
     }
 }
 
-/// What stands in the place of a path where nothing is mounted at one.
+/// The words that replace a mount point for entries without one.
 pub(super) const NOWHERE: &[&str] = &["none", "swap"];
 
 /// The text with one line for the entry, in the place of those that it had.
@@ -77,14 +77,14 @@ pub(super) fn without(text: &str, entry: &FstabEntry) -> String {
     text.split_inclusive('\n').filter(|line| !is_own(line)).collect()
 }
 
-/// The source that the text has for an entry, as it stands there.
+/// The source that the text has for an entry, unchanged.
 pub(super) fn source<'a>(text: &'a str, entry: &FstabEntry) -> Option<&'a str> {
     text.lines().filter_map(fields).find(|fields| entry.is_of(fields)).map(|fields| fields[0])
 }
 
 /// The fields of a line that has the four to six of an entry.
 fn fields(line: &str) -> Option<Vec<&str>> {
-    // Only what stands before the line, or behind its fields, is a comment: a source may have that sign.
+    // Only what is before the line, or behind its fields, is a comment: a source may have that sign.
     let mut fields: Vec<&str> = line.split([' ', '\t', '\n', '\r']).filter(|field| !field.is_empty()).collect();
     if fields.first().is_some_and(|first| first.starts_with('#')) {
         return None;
@@ -136,7 +136,7 @@ impl Mounted {
     }
 }
 
-/// A text with `\040` and the like as the characters that they stand for.
+/// A text with escapes such as `\040` decoded.
 fn plain(text: &str) -> String {
     ["\\040 ", "\\011\t", "\\012\n", "\\134\\"].iter().fold(text.to_owned(), |text, pair| {
         let (code, character) = pair.split_at(4);

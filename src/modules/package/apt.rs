@@ -432,7 +432,7 @@ impl Apt {
         let lacking: Vec<&Spec> = specs.iter().filter(lacks).collect();
         for (spec, least) in lacking.iter().filter_map(|spec| Some((spec, spec.at_least.as_ref()?))) {
             let policy = String::from_utf8_lossy(&self.policy(probe, &[&spec.name]).await?.stdout).into_owned();
-            // Where there is none at all, apt-get says so; in check mode a task before may have brought its source.
+            // If there is none at all, apt-get reports it; in check mode an earlier task may have added its source.
             if candidate(&policy).is_some_and(|version| !dpkg::is_at_least(version, least)) {
                 let message = format!("no version of {} is {least} or newer", spec.name);
                 return Err(Error::failed(message));

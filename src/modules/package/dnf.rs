@@ -175,8 +175,12 @@ impl Module for Dnf {
                 .choices(&["auto", "dnf", "dnf4", "dnf5", "yum", "yum4"]),
             Argument::new("install_repoquery", ArgumentKind::Bool, "Accepted for compatibility; it is not needed")
                 .default("true"),
-            Argument::new("lock_timeout", ArgumentKind::Int, "Accepted for compatibility; dnf has its own lock timeout")
-                .default("30"),
+            Argument::new(
+                "lock_timeout",
+                ArgumentKind::Int,
+                "Accepted for compatibility; dnf has its own lock timeout",
+            )
+            .default("30"),
             Argument::new("install_weak_deps", ArgumentKind::Bool, "Whether to also install weak dependencies"),
             Argument::new(
                 "autoremove",

@@ -12,7 +12,7 @@ use crate::remote::{Command, Probe};
 pub(super) struct Installed {
     /// Versions by name, and by `name:architecture`.
     versions: BTreeMap<String, String>,
-    /// Names that installed packages stand in for.
+    /// Names that installed packages provide.
     provided: BTreeSet<String>,
 }
 
@@ -79,7 +79,7 @@ impl Installed {
         installed
     }
 
-    /// Whether a package is there, in the version asked for; a virtual one is if something stands in for it.
+    /// Whether a package is there, in the version asked for; a virtual one is if an installed package provides it.
     pub(super) fn is_installed(&self, spec: &Spec) -> bool {
         if let Some(least) = &spec.at_least {
             return self.installed_version(&spec.name).is_some_and(|version| is_at_least(version, least));

@@ -23,7 +23,7 @@ async fn first_of(probe: &Probe, programs: &[&str]) -> Result<Option<String>, Er
     Ok(Some(found).filter(|found| !found.is_empty()))
 }
 
-/// Messages in English, and nobody asked anything.
+/// Messages in English, and no prompts.
 fn in_english(mut command: Command) -> Command {
     for (name, value) in [("LC_ALL", "C"), ("DEBIAN_FRONTEND", "noninteractive"), ("DEBIAN_PRIORITY", "critical")] {
         command.environment.insert(name.to_owned(), value.to_owned());
@@ -59,7 +59,7 @@ fn said(outputs: &[Output]) -> Outcome {
         .with("stderr", stderr)
 }
 
-/// A pattern in which `*` stands for anything, against a whole text.
+/// Whether a pattern, in which `*` matches anything, matches a whole text.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

@@ -28,8 +28,8 @@ pub(in crate::modules) struct ShadowEntry {
     pub password: String,
     /// Days since 1970 on which the account ends.
     pub expires: Option<i64>,
-    /// Days: how long a password stays at least and at most, how long before its end the user is warned, and how long after
-    /// it the account is of no use.
+    /// Days: the minimum and maximum age of a password, how long before its end the user is warned, and how long after
+    /// it the account becomes inactive.
     pub ages: [Option<i64>; 4],
 }
 

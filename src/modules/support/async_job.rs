@@ -1,5 +1,5 @@
-//! Commands that run apart from the connection (`async`): how one is started, and what is told of it. Jobs lie below
-//! `~/.ansible_async` of the task's user (`ansible_async_dir` names another place), each in a directory of its own.
+//! Commands that run without the connection (`async`): how one is started, and its status. Jobs are below
+//! `~/.ansible_async` of the task's user (`ansible_async_dir` sets another directory), each in its own directory.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub async fn job_location(remote: &Remote, here: &Controller<'_>) -> Result<JobP
     Ok(remote.place_for_job(&directory(remote, here.templar, here.scope).await?).await?)
 }
 
-/// Starts a job; the outcome names it and says that it goes on.
+/// Starts a job; the outcome has its ID, and that it still runs.
 pub async fn start_job(
     remote: &Remote,
     place: &JobPlace,
@@ -86,7 +86,7 @@ pub fn name_of_none(outcome: &mut Outcome) {
     }
 }
 
-/// What is told of a job that was never begun; None: it may have been.
+/// The result for a job that never started; None: it may have started.
 pub fn not_begun(id: &str) -> Option<Outcome> {
     let outcome = Outcome::default().message("the job was not started").with("rc", 0);
     id.ends_with(NOT_BEGUN)
@@ -100,7 +100,7 @@ pub async fn forget(remote: &Remote, parent: &str, id: &str) -> Result<String, E
     Ok(directory)
 }
 
-/// Where a job lies; its name never leads out of `parent`.
+/// The directory of a job; its name never points outside `parent`.
 pub fn place_of(parent: &str, id: &str) -> Result<String, Error> {
     let unfit = id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']);
     match unfit {

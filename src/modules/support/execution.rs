@@ -167,7 +167,7 @@ pub(in crate::modules) fn command_outcome(output: Output, strip: bool) -> Outcom
 #[derive(Debug)]
 struct Lines {
     text: Arc<str>,
-    /// Where lines begin and end, once somebody asks: that may take more memory than the text.
+    /// Where lines start and end, computed on demand: it may need more memory than the text.
     places: OnceLock<Vec<(usize, usize)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Owner, group and permissions: what a task wants, what a file lacks of it, and how both are reported.
+//! Owner, group and permissions: what a task requests, how a file differs, and how both are reported.
 
 use serde_json::json;
 
@@ -85,7 +85,7 @@ pub(in crate::modules) fn add_attributes(outcome: Outcome, stat: &Stat) -> Outco
         .with("state", state(Some(stat)))
 }
 
-/// Adds what Ansible tells of the file that a result names, unless the module did.
+/// Adds Ansible's fields about the file that a result names, unless the module did.
 pub(in crate::modules) async fn complete(outcome: Outcome, probe: &Probe) -> Result<Outcome, Error> {
     let named = outcome.values.get("path").or_else(|| outcome.values.get("dest"));
     let Some(path) = named.and_then(|path| path.as_str()).map(str::to_owned) else { return Ok(outcome) };
@@ -94,7 +94,7 @@ pub(in crate::modules) async fn complete(outcome: Outcome, probe: &Probe) -> Res
     }
     match stat_path(probe, &path).await {
         Ok(Some(stat)) => with_context(add_attributes(outcome, &stat), &path, probe).await,
-        // What cannot be looked at is as if it were not there.
+        // An unreadable file is treated as missing.
         Ok(None) | Err(remote::Error::Refused { .. }) => Ok(outcome),
         Err(error) => Err(error.into()),
     }
@@ -105,7 +105,7 @@ async fn with_context(outcome: Outcome, path: &str, probe: &Probe) -> Result<Out
     match probe.has_selinux() {
         true => Ok(match file_labels::context(probe, path).await {
             Ok(context) => outcome.with("secontext", context),
-            // Like what cannot be looked at.
+            // As for an unreadable file.
             Err(Error::Failed { .. }) => outcome,
             Err(error) => return Err(error),
         }),
@@ -113,7 +113,7 @@ async fn with_context(outcome: Outcome, path: &str, probe: &Probe) -> Result<Out
     }
 }
 
-/// What is at a path; a symbolic link is looked at itself, if there is something where it leads.
+/// What is at a path; for a symbolic link with a target, the link itself.
 pub(in crate::modules) async fn stat_path(probe: &Probe, path: &str) -> Result<Option<Stat>, remote::Error> {
     let stat = probe.stat(path, Links::Keep).await?;
     match stat.as_ref().map(|stat| stat.kind) {

@@ -37,7 +37,7 @@ pub(in crate::modules) struct Key {
 pub(in crate::modules) struct FileDigests(Mutex<HashMap<Key, Arc<OnceCell<Digests>>>>);
 
 impl FileDigests {
-    /// Digests of a file of the controller. Whoever asks first hashes; others wait for it.
+    /// Digests of a file of the controller. The first caller computes it; others wait.
     pub(in crate::modules) async fn of_file(&self, path: &Path) -> Result<Digests, Error> {
         let key = key(path).map_err(|error| unreadable(path, &error))?;
         let cell = Arc::clone(self.0.lock().entry(key).or_default());

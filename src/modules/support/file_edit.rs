@@ -7,7 +7,7 @@ use crate::modules::file_write::{self, Content, Write};
 use crate::modules::{Controller, Diff, Error, host_path};
 use crate::remote::{Attributes, FileKind, Links, Probe, Stat};
 
-/// A file that is to be edited; through a symbolic link, what it leads to.
+/// A file to edit; for a symbolic link, its target.
 pub(in crate::modules) struct Target {
     pub path: String,
     pub there: Option<Stat>,
@@ -109,7 +109,7 @@ pub(in crate::modules) struct Edit {
     pub attributes_change: bool,
 }
 
-/// Compares the edited text with what is there.
+/// Compares the edited text with the file.
 pub(in crate::modules) async fn compare_text(
     probe: &Probe,
     here: &Controller<'_>,

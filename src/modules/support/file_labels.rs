@@ -10,7 +10,7 @@ use crate::remote::{Command, FileKind, Links, Output, Probe, Remote, Stat};
 use crate::value::doc::Doc;
 use crate::value::{Value, Vars};
 
-/// The parts of a context, in the order in which they stand in it.
+/// The parts of a context, in their order.
 const CONTEXT: [&str; 4] = ["seuser", "serole", "setype", "selevel"];
 const FLAGS: &str = "attributes";
 /// The flags that chattr can set; the others, such as `e` for extents, are the file system's own.
@@ -45,7 +45,7 @@ impl Labels {
         (Value::from_pairs(args), Labels { context, flags, path, recurse, unsafe_writes })
     }
 
-    /// What cannot be done is told before anything is.
+    /// Reports impossible labels before anything is changed.
     pub(in crate::modules) fn check_labels(&self) -> Result<(), Error> {
         if self.unsafe_writes {
             return Err(Error::Failed {
@@ -59,7 +59,7 @@ impl Labels {
         self.flags.as_deref().map_or(Ok(()), |flags| with_flags(&BTreeSet::new(), flags).map(drop))
     }
 
-    /// Sees to what the file lacks of them; a file that is not there, yet or any more, lacks nothing.
+    /// Applies the missing labels; a file that does not exist, yet or any more, needs none.
     pub(in crate::modules) async fn settle(
         self,
         done: &mut ModuleResult,
@@ -98,7 +98,7 @@ impl Labels {
         Ok(())
     }
 
-    /// The commands that give a file what it lacks.
+    /// The commands that apply the missing labels.
     async fn lacking(&self, probe: &Probe, path: &str, stat: &Stat) -> Result<Vec<Vec<String>>, Error> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let mut commands = Vec::new();
@@ -118,7 +118,7 @@ impl Labels {
             let found = flags(probe, path).await?;
             let wanted = with_flags(&found, text)?;
             if wanted != found {
-                // Flags that nobody speaks of, such as those of the file system itself, stay.
+                // Flags that the task does not name, such as those of the file system itself, are kept.
                 let change = |sign: char, flags: Vec<&char>| match flags.is_empty() {
                     true => None,
                     false => Some(flags.into_iter().fold(sign.to_string(), |text, flag| format!("{text}{flag}"))),

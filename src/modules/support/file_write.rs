@@ -47,7 +47,7 @@ pub(in crate::modules) async fn read_controller_file(path: &Path) -> Result<Vec<
     tokio::fs::read(path).await.map_err(|error| unreadable(path, &error))
 }
 
-/// Where content goes, and what is there.
+/// The destination of content, and the existing file.
 #[derive(Debug)]
 pub(in crate::modules) struct Destination {
     /// Never a directory.
@@ -56,12 +56,12 @@ pub(in crate::modules) struct Destination {
     pub there: Option<(Stat, Option<String>)>,
     /// Directories that must be made first, outermost first.
     pub new_directories: Vec<String>,
-    /// The parent that is missing and that nobody asked to make.
+    /// The missing parent directory that the task does not ask to create.
     missing_parent: Option<String>,
 }
 
 impl Destination {
-    /// Finds where `dest` leads: into a directory, under `base_name`, if it is one or ends with a slash (which also
+    /// Resolves `dest`: into a directory, under `base_name`, if it is one or ends with a slash (which also
     /// asks for it to be made). `follow`: through a symbolic link to its target; otherwise the link is replaced.
     pub(in crate::modules) async fn find_destination(
         probe: &Probe,
@@ -97,8 +97,8 @@ impl Destination {
         Destination { path, there, new_directories: Vec::new(), missing_parent: None }
     }
 
-    /// An error if the directory that must hold the file is missing. In check mode an earlier task would have made
-    /// it, so nobody should ask then.
+    /// An error if the directory that must hold the file is missing. In check mode an earlier task would have created
+    /// it, so the caller skips this check.
     pub(in crate::modules) fn check_parent(&self) -> Result<(), Error> {
         let Some(parent) = &self.missing_parent else { return Ok(()) };
         Err(Error::Failed {
@@ -146,7 +146,7 @@ pub(in crate::modules) struct Write {
     pub validate: Option<String>,
 }
 
-/// What differs between a wish and what is there.
+/// The difference between a write request and the present file.
 pub(in crate::modules) struct FileDifference {
     pub digests: Digests,
     /// None: nothing.
@@ -154,7 +154,7 @@ pub(in crate::modules) struct FileDifference {
     pub diff: Vec<Diff>,
 }
 
-/// Compares a wish with what is at its destination.
+/// Compares a write request with the file at its destination.
 pub(in crate::modules) async fn compare_file(
     probe: &Probe,
     here: &Controller<'_>,
@@ -200,7 +200,7 @@ impl Write {
         Ok(self.put(remote, here).await?.0)
     }
 
-    /// Does it, and tells what is there then.
+    /// Applies the write, and returns the attributes of the file.
     pub(in crate::modules) async fn apply_and_tell(
         self,
         remote: &Remote,
@@ -216,7 +216,7 @@ impl Write {
         })
     }
 
-    /// The path of the backup, and what is there now, where writing told.
+    /// The path of the backup, and the attributes of the file now, if the write returned them.
     async fn put(self, remote: &Remote, here: &Controller<'_>) -> Result<(Option<String>, Option<Stat>), Error> {
         for (path, attributes) in &self.directories {
             remote.make_directory(path, attributes).await?;
@@ -317,7 +317,7 @@ struct Seen {
     to_directory: bool,
 }
 
-/// Looks at a path; `follow` makes it the path that a link leads to.
+/// Reads the state of a path; `follow` replaces it by the target of a link.
 async fn look(probe: &Probe, path: &mut String, follow: bool) -> Result<Option<Seen>, Error> {
     let Some((stat, digest)) = probe.stat_and_digest(path, Links::Keep, Digest::Sha1).await? else { return Ok(None) };
     if stat.kind != FileKind::Link {

@@ -17,7 +17,7 @@ pub(in crate::modules) fn parent(path: &str) -> &str {
     }
 }
 
-/// A path below a directory; an absolute one stays as it is.
+/// A path below a directory; an absolute path is returned unchanged.
 pub(in crate::modules) fn join_path(directory: &str, path: &str) -> String {
     if path.starts_with('/') || directory.is_empty() {
         return path.to_owned();

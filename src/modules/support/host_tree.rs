@@ -102,7 +102,7 @@ impl Tree {
         entries
     }
 
-    /// Whether a link stands in the way to a path, so that the tree cannot know what is there.
+    /// Whether a parent of a path is a link, so that the tree cannot know the path.
     pub(in crate::modules) fn is_behind_link(&self, path: &str) -> bool {
         path.match_indices('/').any(|(at, _)| self.get(&path[..at]).is_some_and(|stat| stat.kind == FileKind::Link))
     }

@@ -38,7 +38,7 @@ struct OwnModule {
 }
 
 /// The module in a file. Equal ones are kept once, for as long as the process lasts: a module is its name, its file and how
-/// that gets its arguments. Which file a name stands for is up to each run, and every task reads the file again.
+/// that gets its arguments. each run decides which file a name refers to.
 ///
 /// # Errors
 /// Why the file is none that can be run, and what to do.
@@ -97,7 +97,7 @@ pub fn own_entry(doc: &Doc) -> Option<&'static ModuleEntry> {
     opened.values().copied().find(|entry| std::ptr::eq(entry.doc, doc))
 }
 
-/// How a program wants its arguments, or why it cannot be run, and what to do.
+/// How a program gets its arguments, or why it cannot be run, and what to do.
 fn style(content: &[u8]) -> Result<Style, (&'static str, &'static str)> {
     let Some(text) = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0')) else {
         return Ok(Style::Json);
@@ -148,7 +148,7 @@ impl OwnModule {
         Ok(remote.run(&Command::shell(line)).await?)
     }
 
-    /// What the task says, and what Ansible tells every module.
+    /// The task's arguments, and those that Ansible passes to every module.
     fn arguments(&self, args: &Value, directory: &str, here: &Controller<'_>) -> Result<String, Error> {
         let told = [
             ("check_mode", Value::from(here.check)),

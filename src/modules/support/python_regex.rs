@@ -16,7 +16,7 @@ pub(in crate::modules) fn compile_multiline(pattern: &str, argument: &str) -> Re
         .map_err(|error| Error::failed(format!("invalid regular expression {pattern:?} in {argument}: {error}")))
 }
 
-/// Whether a pattern is found; a search that would take for ever is an error.
+/// Whether a pattern is found; a search that would never end is an error.
 pub(in crate::modules) fn is_match(regex: &Regex, text: &str) -> Result<bool, Error> {
     regex.is_match(text).map_err(|error| too_hard(regex, &error))
 }
@@ -56,7 +56,7 @@ pub(in crate::modules) fn expand_captures(template: &str, captures: &Captures) -
     Ok(out)
 }
 
-/// What stands for the escape at the beginning of `rest`, and how many bytes it takes.
+/// The text of the escape at the beginning of `rest`, and its length in bytes.
 fn escape(c: char, rest: &str, captures: &Captures) -> Result<(String, usize), Error> {
     let invalid = |what: &str| Error::failed(format!("the regular expression has no group {what}"));
     let group = |at: usize| captures.get(at).map(|found| found.as_str().to_owned());

@@ -1,4 +1,4 @@
-//! A question to the person who runs the play. Whoever shows the run puts it and answers; where nobody can be asked it
+//! A question to the person who runs the play. The report asks it and sends the answer; without a terminal it
 //! is dropped.
 
 use std::sync::Arc;
@@ -24,12 +24,12 @@ pub enum Answer {
     Text(String),
     /// The time is over, or the person ended it.
     GoOn,
-    /// The person wants no more of the run.
+    /// The person aborts the run.
     Abort,
 }
 
 impl Question {
-    /// A question and where its answer arrives; an error there: nobody can be asked.
+    /// A question and the receiver of its answer; an error there: no person can be asked.
     pub fn new(words: String, echo: bool, limit: Option<Duration>) -> (Question, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
         (Question { words, echo, limit, reply: Arc::new(Mutex::new(Some(sender))) }, receiver)
@@ -47,7 +47,7 @@ impl Question {
         let _ = sender.map(|sender| sender.send(answer));
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether the receiver of the answer was dropped.
     pub fn is_moot(&self) -> bool {
         let sender = self.reply.lock();
         sender.as_ref().is_none_or(oneshot::Sender::is_closed)

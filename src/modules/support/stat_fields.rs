@@ -1,4 +1,4 @@
-//! What one `stat` of a path tells, under the names that Ansible's modules return.
+//! The result of one `stat` of a path, under the names that Ansible's modules return.
 
 use crate::modules::file_mode::octal;
 use crate::remote::{FileKind, Stat};

@@ -1,6 +1,6 @@
 //! Runs modules against this machine in temporary directories, for the modules' own tests.
 //!
-//! In a task's text `HOST` stands for the directory that plays the host's part, `HERE` for the controller's.
+//! In a task's text, `HOST` is replaced by the directory that acts as the host, and `HERE` by the controller's.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -23,7 +23,7 @@ use crate::value::vault::Keyring;
 use crate::value::yaml::NodeKind;
 use crate::value::{Template, Value, Vars, yaml};
 
-/// Says that this machine lacks what a test needs, which then ends. An error where every test has to run.
+/// Reports that this machine does not have what a test needs, which then ends. Panics where every test has to run.
 pub(in crate::modules) fn cannot_run(missing: &str) {
     assert!(std::env::var_os("TESTS_COMPLETE").is_none(), "the test cannot run: {missing}");
     println!("skipped: {missing}");

@@ -21,7 +21,7 @@ pub(super) struct SyncOptions {
 /// The side that receives.
 pub(super) struct Receiver {
     pub umask: u32,
-    /// Only root can give files away.
+    /// Only root can change the owner of files.
     pub is_root: bool,
     /// Numbers there of names here.
     pub users: HashMap<String, u32>,
@@ -33,7 +33,7 @@ pub(crate) enum Action {
     MakeDirectory,
     /// A file with its content, or a link.
     Send,
-    /// What is there only lacks attributes.
+    /// The existing file differs only in its attributes.
     SetAttributes,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct SyncStep {
     pub mode: u32,
     /// None: the time of the transfer.
     pub mtime: Option<i64>,
-    /// None: whoever writes it.
+    /// None: the user who writes it.
     pub owner: Option<(u32, u32)>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct SyncPlan {
     pub lines: Vec<String>,
 }
 
-/// Files of one size of which only their content tells whether they differ.
+/// Files of the same size, for which only the content shows whether they differ.
 pub(super) fn unsure(sender: &Tree, receiver: &Tree, wanted: &SyncOptions) -> Vec<String> {
     let same_size = |path: &String, item: &Item| {
         let there = receiver.get(path).filter(|there| there.what == TreeEntryKind::File && there.size == item.size);
@@ -206,7 +206,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Owner and group as numbers there; what is not kept the same stays as it is.
+    /// Owner and group as numbers there; what is not synchronized is kept.
     fn owner(&self, item: &Item, there: Option<&Item>) -> Option<(u32, u32)> {
         if !self.side.is_root {
             return None;
@@ -222,7 +222,7 @@ impl Comparison<'_> {
         let is_link = matches!(item.what, TreeEntryKind::Link(_));
         let is_file = item.what == TreeEntryKind::File;
         let owner = self.owner(item, Some(there)).unwrap_or((there.uid, there.gid));
-        // A link's own time and permissions are nobody's business.
+        // A link's own time and permissions are not compared.
         let late = !is_link && item.mtime != there.mtime;
         let flags = [
             (content && (is_link || (is_file && self.wanted.checksum)), 'c'),

@@ -1,4 +1,4 @@
-//! From the host: many small files come in one archive, large ones by themselves. All is kept in one directory at the
+//! From the host: many small files come in one archive, large ones separately. All is kept in one directory at the
 //! destination until it is whole, then renamed.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::tree::TreeEntryKind;
 use crate::modules::{Error, host_path};
 use crate::remote::{Command, Remote};
 
-/// A file of more bytes comes by itself.
+/// A larger file is sent separately.
 const LARGE: u64 = 2 << 20;
 /// Content of one request, in bytes.
 const BATCH: u64 = 16 << 20;
@@ -142,7 +142,7 @@ fn flush(directory: &Path) -> std::io::Result<()> {
 }
 
 /// Unpacks archives, one after the other, into files with numbers for names; gives these by the path in the archive.
-/// Nothing that an archive says leads anywhere else.
+/// No path in an archive can point elsewhere.
 fn unpack(bytes: &[u8], stage: &Path) -> std::io::Result<HashMap<String, PathBuf>> {
     let mut archive = tar::Archive::new(bytes);
     archive.set_ignore_zeros(true);
@@ -175,7 +175,7 @@ fn unpack(bytes: &[u8], stage: &Path) -> std::io::Result<HashMap<String, PathBuf
     Ok(came)
 }
 
-/// Owner before permissions: a change of it takes bits away.
+/// Owner before permissions: changing the owner clears bits.
 fn set_attributes(path: &Path, step: &SyncStep) -> Result<(), Error> {
     let is_link = matches!(step.what, TreeEntryKind::Link(_));
     if let Some((user, group)) = step.owner {

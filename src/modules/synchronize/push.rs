@@ -1,5 +1,5 @@
-//! To the host: a few large requests, each a tar archive with a script in it that puts what came into place. What a
-//! request keeps meanwhile is in one directory at the destination, which goes with it, even if the connection is lost.
+//! To the host: a few large requests, each a tar archive with a script in it that moves the files into place. What a
+//! request stores meanwhile is in one directory at the destination, which it removes at the end, even if the connection is lost.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use crate::modules::execution::quote;
 use crate::modules::{Controller, Error, Progress};
 use crate::remote::{Attributes, Command, ExpectedDigest, Remote};
 
-/// A file of more bytes is sent by itself.
+/// A larger file is sent separately.
 const LARGE: u64 = 2 << 20;
 /// Content of one request, in bytes.
 const BATCH: u64 = 6 << 20;
@@ -100,7 +100,7 @@ struct Request {
     /// By directory: what is moved there.
     moved: BTreeMap<String, Vec<String>>,
     owned: BTreeMap<(u32, u32), Vec<String>>,
-    /// Bits that a change of the owner takes away.
+    /// Bits that a change of the owner clears.
     special: BTreeMap<u32, Vec<String>>,
     times_matter: bool,
     /// Of the destination itself: set last.
@@ -198,7 +198,7 @@ impl Request {
             self.each(&format!("chown -h {user}:{group}"), paths, "");
         }
         for (mode, paths) in modes {
-            // Five digits take setgid of a directory away, too.
+            // Five digits also clear setgid of a directory.
             self.each(&format!("chmod {mode:05o}"), paths, "");
         }
         for (time, paths) in times {

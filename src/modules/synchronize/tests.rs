@@ -26,7 +26,7 @@ fn fill(bench: &Bench, side: &str) {
     std::fs::write(top.join(format!("long-{0}/{0}", "x".repeat(200)).replace("/x", "/y")), "long").unwrap();
 }
 
-/// What is at a directory, with times: as `find` tells it. A directory's size is the file system's own matter.
+/// The content of a directory, with times, as `find` prints it. The size of a directory depends on the file system.
 fn listing(top: &Path) -> String {
     let find =
         ["(", "-type", "d", "-printf", "%p %y %m %U:%G %Ts//", ")", "-o", "-printf", "%p %y %m %U:%G %Ts %l %s//"];

@@ -15,7 +15,7 @@ use crate::value::float;
 pub(crate) enum TreeEntryKind {
     File,
     Directory,
-    /// Where it leads.
+    /// Its target.
     Link(String),
     /// A device, a socket or a pipe: only in the way.
     Other,
@@ -111,7 +111,7 @@ pub(super) fn controller_item(path: &Path, names: &AccountNames, follow: bool) -
         |error: &std::io::Error| Error::failed(format!("cannot read {} on the controller: {error}", path.display()));
     let meta = match if follow { std::fs::metadata(path) } else { std::fs::symlink_metadata(path) } {
         Ok(meta) => meta,
-        // A link that leads nowhere is shown as a link.
+        // A broken link is listed as a link.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => match std::fs::symlink_metadata(path) {
             Ok(meta) => meta,
             Err(_) => return Ok(None),
@@ -278,7 +278,7 @@ pub(super) async fn host_digests(probe: &Probe, top: &str, paths: &[String]) -> 
     let output = probe.query(&command).await?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = |line: &str| {
-        // A backslash before it: the name has odd characters, and is asked for by itself.
+        // A backslash before it: the name has special characters, and is queried separately.
         let (digest, path) = line.split_once("  ./")?;
         (digest.len() == 40).then(|| (path.to_owned(), digest.to_owned()))
     };

@@ -58,7 +58,7 @@ pub(super) async fn unpack_tar(remote: &Remote, archive: &Archive) -> Result<(),
     let Output { code, stdout, stderr } = remote.run(&command(archive, &verb)).await?;
     if code == 0 {
         let flushed = remote.flush(&archive.dest).await;
-        // The disk refused something of it, and nothing tells which: whoever asks for a file (`creates`) would believe in it.
+        // The disk refused a part of it, and which part is unknown: a task with `creates` would take an incomplete file for complete.
         if flushed.is_err() {
             remove_files(remote, archive, &names_in(&stdout), &begun).await?;
         }
@@ -68,8 +68,8 @@ pub(super) async fn unpack_tar(remote: &Remote, archive: &Archive) -> Result<(),
     Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &stderr))
 }
 
-/// Removes the files that tar began, as `begun` lists them, and could not write whole, as on a full disk: whoever asks for
-/// such a file only (`creates`) would believe in it.
+/// Removes the files that tar began, as `begun` lists them, and could not write completely, for example on a full disk: a task with
+/// `creates` would take such a file for complete.
 async fn remove_parts(remote: &Remote, archive: &Archive, listed: &[u8], begun: &str) -> Result<(), Error> {
     let listed = names_in(listed);
     let output = remote.query(&command(archive, &["--diff", "--quoting-style=escape"])).await?;
@@ -118,7 +118,7 @@ fn differs(line: &str, archive: &Archive, is_root: bool) -> bool {
         || !archive.has_mode && line.ends_with(": Mode differs")
 }
 
-/// Whether tar complains of nothing but names that stripping left empty.
+/// Whether tar complains only about names that stripping made empty.
 fn is_missing_only(text: &str) -> bool {
     let mut complaints = text.lines().filter(|line| line.starts_with("tar: "));
     complaints.all(|line| line.contains(": Warning: ") || line.contains("Exiting with failure status"))

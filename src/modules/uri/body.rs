@@ -31,7 +31,7 @@ pub(super) fn encoded(body: Option<&Value>, format: Format) -> Result<(Vec<u8>, 
     })
 }
 
-/// A mapping (a list value stands for several), or a list of pairs.
+/// A mapping (a list as value means several fields), or a list of pairs.
 fn form(body: &Value) -> Result<String, Error> {
     let wrong = || Error::failed("body must be a mapping or a list of pairs to be sent as a form");
     let mut pairs = Vec::new();

@@ -144,7 +144,7 @@ fn part(name: String, value: &Value) -> Result<Part, Error> {
     if part.is_fit() { Ok(part) } else { Err(wrong("has line ends in its name or type")) }
 }
 
-/// The body, and its type with what stands between the parts.
+/// The body, and its type with what is between the parts.
 pub(super) fn joined(parts: &[Part]) -> (Vec<u8>, String) {
     let all: Vec<u8> = parts.iter().flat_map(|part| part.content.iter().copied()).collect();
     // No content has its own digest in it.

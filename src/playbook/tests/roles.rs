@@ -1,4 +1,4 @@
-//! Roles: where they are found, what they bring, who depends on whom.
+//! Roles: where they are found, what they contain, and their dependencies.
 
 use super::{Project, arguments, block, conditions, include, tags, task, text};
 use crate::playbook::load::EntryPoint;

@@ -112,7 +112,7 @@ fn old_version(sections: &Sections) -> Option<String> {
     line.split(' ').find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
 }
 
-/// `VERSION_CODENAME`, or what stands in brackets: `9.4 (Plow)`.
+/// `VERSION_CODENAME`, or the text in parentheses: `9.4 (Plow)`.
 fn codename(codename: &str, version: &str, name: &str) -> String {
     if !codename.is_empty() {
         return codename.to_owned();

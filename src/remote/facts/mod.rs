@@ -1,7 +1,7 @@
 //! Facts of a host, under Ansible's names and in its shapes: one request gathers, the controller makes sense of it.
 //!
-//! To add a fact: let `gather.sh` bring what it needs, make it of that in the file of its kind, name it in
-//! [`COLLECTORS`] if it can be asked for by itself.
+//! To add a fact: let `gather.sh` print its input, compute it in the file of its kind, name it in
+//! [`COLLECTORS`] if it can be requested on its own.
 
 mod distribution;
 mod hardware;
@@ -26,12 +26,12 @@ use crate::value::{Value, Vars};
 
 const GATHER: &str = include_str!("gather.sh");
 
-/// What can be asked for by itself.
+/// Subsets that can be requested on their own.
 struct Collector {
     name: &'static str,
     /// Further names for it: of the facts that it gives.
     aliases: &'static [&'static str],
-    /// The part of the script that brings what it needs.
+    /// The part of the script that prints its input.
     part: &'static str,
     /// Whether it is gathered unless `!min` is said.
     minimal: bool,
@@ -142,7 +142,7 @@ static COLLECTORS: &[Collector] = &[
     },
 ];
 
-/// Known to Ansible; what they would bring needs programs of third parties.
+/// Known to Ansible; their facts need third-party programs.
 const ACCEPTED: &[&str] = &["facter", "ohai"];
 
 impl Probe {
@@ -176,7 +176,7 @@ pub fn gathers(subset: &[String], name: &str) -> Result<bool, Error> {
     Ok(choose(subset)?.iter().any(|it| it.name == name))
 }
 
-/// What `gather_subset` chooses: the minimum always comes first, then what is named; `!` takes away what is not named
+/// What `gather_subset` chooses: the minimum always comes first, then the named subsets; `!` excludes one that is not named
 /// without it.
 fn choose(subset: &[String]) -> Result<Vec<&'static Collector>, Error> {
     let of = |name: &str| COLLECTORS.iter().find(|it| it.name == name || it.aliases.contains(&name));
@@ -198,7 +198,7 @@ fn choose(subset: &[String]) -> Result<Vec<&'static Collector>, Error> {
                     let reason = format!("no such subset; use all, min, {names}");
                     return Err(Error::Refused { what: format!("gather {name:?}"), reason });
                 };
-                // One fact of a collector cannot be left out by itself.
+                // A single fact of a collector cannot be excluded.
                 if exclude {
                     excluded.extend(Some(collector.name).filter(|it| *it == name));
                 } else {

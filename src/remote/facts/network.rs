@@ -120,7 +120,7 @@ fn interface(sections: &Sections, name: &str) -> Value {
     Value::Object(facts)
 }
 
-/// The last part of where a link leads, from what `ls -ld` says.
+/// The last component of a link's target, from the output of `ls -ld`.
 fn target<'a>(sections: &'a Sections, path: &str) -> Option<&'a str> {
     let mut links = sections.section("netlinks").lines().filter_map(|line| line.split_once(" -> "));
     let (_, to) = links.find(|(left, _)| left.rsplit(' ').next() == Some(path))?;
@@ -211,7 +211,7 @@ impl Address<'_> {
             _ => return None,
         };
         let after = |name: &str| rest.iter().position(|word| *word == name).and_then(|at| rest.get(at + 1)).copied();
-        // The prefix of a point-to-point link stands behind its peer.
+        // The prefix of a point-to-point link is behind its peer.
         let (plain, prefix) = match address.split_once('/') {
             Some(pair) => pair,
             None => (

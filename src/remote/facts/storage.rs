@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::sections::{Facts, Sections};
 
-/// Names in a directory of links, and the last part of where each leads.
+/// Names in a directory of links, and the last component of each target.
 pub(super) fn links<'a>(sections: &'a Sections, directory: &str) -> Vec<(&'a str, &'a str)> {
     let heading = format!("{directory}:");
     let listing = sections.section("links").lines().skip_while(|line| *line != heading).skip(1);

@@ -208,7 +208,7 @@ pub(super) fn selinux(sections: &Sections, facts: &mut Facts) {
         }
     };
     facts.insert("selinux".into(), selinux);
-    // It says whether the answer above can be had; ours needs no library of Python's.
+    // It says whether the fact above is available; windlass needs no Python library for it.
     facts.insert("selinux_python_present".into(), json!(true));
 }
 
@@ -239,7 +239,7 @@ pub(super) fn capabilities(sections: &Sections, facts: &mut Facts) {
         None if text.is_empty() => (json!("N/A"), json!("N/A")),
         None => (json!("NA"), json!([])),
         Some("=ep") => (json!("False"), json!([])),
-        // The words behind the first `=`, whatever capsh's release puts there.
+        // The words behind the first `=`, whatever the release of capsh prints there.
         Some(value) => {
             let words = value.split('=').nth(1).unwrap_or_default();
             (json!("True"), words.split(',').map(|it| json!(it.trim())).collect())

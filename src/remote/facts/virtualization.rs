@@ -56,7 +56,7 @@ fn containers<'a>(sections: &'a Sections, found: &mut VirtualizationGuess<'a>) {
             _ => {}
         }
     }
-    // What the first process was told; only root may read it.
+    // The environment of the first process; only root may read it.
     if let Some(told) = sections.section_line("environ").strip_prefix("container=").filter(|told| !told.is_empty()) {
         if let Some(kind) = ["lxc", "podman"].into_iter().find(|kind| told.starts_with(kind)) {
             found.guest(kind);

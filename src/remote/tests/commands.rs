@@ -170,7 +170,7 @@ async fn a_login_without_a_shell_says_why() {
 
 #[tokio::test]
 async fn an_interrupt_is_not_ignored_by_programs() {
-    // Whoever started the tests in the background may have had it ignored, which programs inherit and a shell keeps.
+    // The caller of the tests may ignore the signal, which programs inherit and a shell keeps.
     #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
     // SAFETY: the default action is set; no handler of ours is involved.
     unsafe {

@@ -35,7 +35,7 @@ impl Connection for Changed {
 async fn a_host_whose_key_changed_does_not_get_the_password_for_sudo() {
     let place = Place::new();
     let sudo = place.at("sudo");
-    // Whoever listens in would ask in any case, and keep what is said.
+    // An attacker in the middle would ask in any case, and store the answer.
     let script = r#"#!/bin/sh
 while [ $# -gt 0 ] && [ "$1" != -p ]; do shift; done
 [ $# -gt 0 ] || { echo 'sudo: a password is required' >&2; exit 1; }

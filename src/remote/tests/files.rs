@@ -412,8 +412,8 @@ fn a_refusal_has_the_tools_reason_and_what_helps() {
     }
 }
 
-/// Whoever owns the directory may put a link in the place of the temporary file. What root writes and gives away is the file
-/// itself all the same.
+/// The owner of the directory may replace the temporary file by a link. What root writes and hands over is still the file
+/// itself.
 #[tokio::test]
 async fn a_link_in_the_place_of_the_temporary_file_is_not_followed() {
     for kind in SHELLS {

@@ -1,4 +1,4 @@
-//! The lock of a deployment on one host: two never hold it, and whoever it was taken from changes nothing any more.
+//! The lock of a deployment on one host: two runs never hold it, and a run that lost it can change nothing more.
 
 use std::collections::HashSet;
 
@@ -183,7 +183,7 @@ async fn what_a_former_run_has_running_is_ended_and_no_others_is() {
     }
 }
 
-/// What windlass 0.1.0 left beside a lock: a directory for sessions that everybody can write, with what somebody put there.
+/// What windlass 0.1.0 left next to a lock: a directory for sessions that every user can write to, with a file of another user.
 /// The second path is the target of a link in it.
 fn former_layout(place: &Place, run: &str) -> (String, String) {
     let (directory, victim) = (place.at("lock"), place.at("victim"));
@@ -284,7 +284,7 @@ async fn a_host_that_was_away_when_the_lock_was_taken_learns_of_it() {
         let (remote, _sessions) = holding(kind, &directory, &ann, &lease).await;
         remote.write(&place.at("f"), b"1", &Attributes::default()).await.unwrap();
         assert_eq!(other.lock(&directory).await.unwrap().unwrap().record, ann, "{kind}");
-        // One that is older than what stands there is told so.
+        // A run with a lower token than the stored one gets an error.
         let late = hold(&directory, &record(4, "late"), &lease);
         let late = Sessions::sharing(Host::new(kind), None, Some(late.on("h1")));
         let Err(error) = Remote::open(&late, None, &IndexMap::new()).await else { panic!("{kind}: it may") };

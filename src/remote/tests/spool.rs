@@ -67,7 +67,7 @@ async fn an_output_without_end_is_ended_on_the_host() {
     let remote = remote("dash").await;
     let error = remote.run(&Command::program(["yes"])).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot store the output of yes: it is more than 256 MiB");
-    // One that is over before anybody looks.
+    // A command that ends before its output is read.
     let error = remote.run(&shell("head -c 300000000 /dev/zero")).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot store the output of the shell command: it is more than 256 MiB");
     assert_eq!(sh(&remote, "seq 1 100000").await.stdout.len(), 588_895);
@@ -140,7 +140,7 @@ async fn a_session_that_hears_nothing_ends_with_all_that_it_runs() {
         let pids: Vec<String> = (0..2).map(|_| lines.next().unwrap().unwrap()).collect();
         sessions.push((kind, session, requests, pids, lines));
     }
-    // For longer than their patience they hear of us.
+    // Heartbeats arrive for longer than their timeout.
     for _ in 0..14 {
         tokio::time::sleep(Duration::from_millis(500)).await;
         for (_, _, requests, ..) in &mut sessions {

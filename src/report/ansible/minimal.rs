@@ -51,7 +51,7 @@ impl Minimal {
             return Ok(());
         }
         self.said.push(text.clone());
-        // What was told before stands before it on a terminal.
+        // Earlier output appears before it on a terminal.
         self.out.flush()?;
         writeln!(self.err, "{text}")
     }
@@ -77,14 +77,14 @@ impl Minimal {
             _ if result.changed => ("CHANGED", Colour::Yellow),
             _ => ("SUCCESS", Colour::Green),
         };
-        // A job is told with its name.
+        // A job is reported with its name.
         let program = PROGRAMS.contains(&task.action)
             && result.status != Status::Unreachable
             && !object.contains_key("ansible_job_id");
         if program {
             let told = if self.style.one_line { line(&object) } else { words(&object) };
             self.say(colour, &format!("{host} | {} | {told}", word.trim_end_matches('!')))?;
-            // The oneline callback tells a failure of a program twice.
+            // The oneline callback prints a failure of a program twice.
             if !(self.style.one_line && failed) {
                 return Ok(());
             }

@@ -27,10 +27,10 @@ pub const COLUMNS: usize = 79;
 /// What a label is under `no_log`.
 const NO_LABEL: &str = "(censored due to no_log)";
 
-/// Modules that fail on this side, which Ansible tells in another word.
+/// Modules that fail on the controller, for which Ansible uses another word.
 const ACTIONS: &[&str] = &["assert", "fail", "include_vars", "validate_argument_spec", "set_fact", "set_stats"];
 
-/// What the default callback can be told, by its settings.
+/// The options of the default callback, from its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnsibleStyle {
     pub shape: ResultFormat,
@@ -64,11 +64,11 @@ pub(super) struct Ansible {
     style: AnsibleStyle,
     page: PageStyle,
     shows: DisplayOptions,
-    /// What was not yet brought out, piece by piece, each for one of the two ways.
+    /// Output that is not printed yet, in pieces, each for standard output or standard error.
     pending: Vec<(OutputMode, String)>,
     /// Warnings and errors are said once.
     said: HashSet<String>,
-    /// The banner of a task that has told nothing yet, while not all results are shown.
+    /// The banner of a task without output so far, while not all results are shown.
     held: Option<Arc<TaskStart>>,
     /// Jobs that were asked after, by host.
     jobs: HashMap<Arc<str>, String>,
@@ -91,7 +91,7 @@ struct TimedEvent<'a> {
     host: String,
     /// ` (item=x)`, or nothing.
     item: String,
-    /// Of a loop whose items were told.
+    /// The result of a loop whose items were reported.
     whole: bool,
 }
 
@@ -172,7 +172,7 @@ impl Ansible {
         }
     }
 
-    /// Whether a result is to be told at all.
+    /// Whether a result is shown at all.
     fn shown(&self, result: &TaskResult) -> bool {
         match result.status {
             Status::Ok => self.shows.ok || result.changed,
@@ -418,7 +418,7 @@ impl Ansible {
         }
     }
 
-    /// A job that was waited for is told to have ended, before its result is.
+    /// The end of a job that was waited for is reported before its result.
     fn job_ended(&mut self, task: &TaskStart, host: &Arc<str>, result: &TaskResult) {
         let known = self.jobs.remove(host);
         let ended = task.action != "async_status" && result.values.get("finished").is_some_and(Value::is_true);

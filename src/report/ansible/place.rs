@@ -6,7 +6,7 @@ use crate::report::paint::harmless;
 use crate::value::Origin;
 use crate::value::origin::Diagnostic;
 
-/// Lines that are shown before the one that is meant.
+/// How many lines to show before the reported one.
 const BEFORE: usize = 2;
 
 /// Characters of a line that are shown, with its number.

@@ -7,13 +7,13 @@ use crate::engine::{Status, TaskResult};
 use crate::report::to_json;
 use crate::value::{Value, yaml};
 
-/// What stands for a result under `no_log`; programs that read this format look for it.
+/// What replaces a result under `no_log`; programs that read this format look for it.
 const CENSORED: &str = "the output has been hidden due to the fact that 'no_log: true' was specified for this result";
 
 /// Whose values are always shown, and a line for each.
 const TALKATIVE: &[&str] = &["debug", "assert"];
 
-/// Whose values are facts by the hundred, shown to nobody.
+/// Modules whose results are hundreds of facts; reports omit them.
 const TACITURN: &[&str] = &["setup", "gather_facts"];
 
 /// What `debug` shows of its own result with `var`.
@@ -43,7 +43,7 @@ pub(super) fn is_shown(action: &str, result: &TaskResult, verbosity: u8) -> bool
     (verbosity > 0 || talks) && !TACITURN.contains(&action)
 }
 
-/// The result as text. `whole`: of a loop, whose items were told one by one.
+/// The result as text. `whole`: the result of a loop whose items were reported one by one.
 pub(super) fn result_text(
     action: &str,
     result: &TaskResult,
@@ -101,7 +101,7 @@ pub(super) fn object(result: &TaskResult, verbosity: u8) -> Map<String, Plain> {
     object
 }
 
-/// Indented by four below the line that it belongs to; lines that stand there as text already are left out.
+/// Indented by four below the line that it belongs to; lines that the text already contains are omitted.
 fn as_yaml(mut object: Map<String, Plain>) -> String {
     for (text, lines) in [("stdout", "stdout_lines"), ("stderr", "stderr_lines")] {
         if object.contains_key(text) && object.contains_key(lines) {

@@ -1,4 +1,4 @@
-//! What the report of `ansible-playbook` tells of a run.
+//! The output of `ansible-playbook` for a run.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::report::example_run::{self, CapturedOutput};
 use crate::value::Vars;
 
-/// What the events are told as: on standard output, on standard error.
+/// The output for the events: on standard output, on standard error.
 fn told(style: AnsibleStyle, verbosity: u8, shows: DisplayOptions, events: &[Event]) -> (String, String) {
     let (out, err) = (CapturedOutput::default(), CapturedOutput::default());
     let page = PageStyle { columns: COLUMNS, colour: false, verbosity };

@@ -19,7 +19,7 @@ use super::Report;
 use super::json::status_word;
 use crate::engine::{Event, TaskResult, TaskStart};
 
-/// Items and retries that a host's span tells of; more are left out.
+/// The most items and retries in a host's span; further ones are omitted.
 const NOTES: usize = 100;
 
 /// Makes spans of events.

@@ -29,7 +29,7 @@ pub struct OtlpSettings {
 }
 
 impl OtlpSettings {
-    /// `option` is `--otlp`; `variable` looks up the environment. None: nobody wants traces. The error says which
+    /// `option` is `--otlp`; `variable` looks up the environment. None: traces are off. The error says which
     /// setting is wrong, and shows no header's value.
     pub fn from_option(
         option: Option<&str>,

@@ -43,7 +43,7 @@ fn settings(address: &str, variables: &[(&str, &str)]) -> OtlpSettings {
     OtlpSettings::from_option(Some(address), find).unwrap().unwrap()
 }
 
-/// Tells a run; the warnings at its end.
+/// Reports a run; returns the warnings at its end.
 async fn told(settings: OtlpSettings, events: Vec<crate::engine::TimedEvent>) -> Vec<String> {
     let (mut traces, exporter) = open_traces(settings);
     events.iter().for_each(|told| traces.event(told.at, &told.event).unwrap());

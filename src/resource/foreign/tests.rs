@@ -1,4 +1,4 @@
-//! Every field has its rule, and what a document that is somebody else's may not say is refused at its place.
+//! Every field has its rule, and a field that a foreign document must not have is refused at its location.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn walk(
     }
 }
 
-/// A field that is added to a type is refused in a foreign document, and this test fails, until somebody decides.
+/// A field that is added to a type is refused in a foreign document, and this test fails, until it has a rule.
 #[test]
 fn every_field_of_every_kind_has_a_rule_and_every_rule_a_field() {
     for kind in KINDS.iter() {

@@ -248,7 +248,7 @@ pub(super) fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value,
     Ok(Value::from(minijinja::value::Serde(found)))
 }
 
-/// Refuses an expression that nests so deep that whoever goes through it runs out of stack. What is quoted does not count.
+/// Refuses an expression whose nesting would overflow the stack. Quoted text does not count.
 fn check_steps(query: &str) -> Result<(), Error> {
     const MOST: usize = 1_000;
     let (mut steps, mut quote, mut escaped) = (0, None, false);

@@ -96,7 +96,7 @@ pub(super) fn sha1(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
 
 /// `password_hash(hashtype='sha512', salt=None, salt_size=None, rounds=None, ident=None)`
 pub(super) fn password_hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    // Nothing has no hash: an account would get a password that everybody can guess.
+    // An empty password is refused: the account would get a password that is easy to guess.
     let (password, scheme) = (args.only_text("password")?, args.text_or("hashtype", "sha512"));
     let salt = args.opt("salt").filter(|salt| !salt.is_none()).map(|salt| salt.to_string());
     let (salt_size, rounds) = (args.int("salt_size")?, args.int("rounds")?.filter(|rounds| *rounds != 0));

@@ -56,7 +56,7 @@ pub(super) fn entities(text: &str) -> String {
     escaped.replace('\'', "&#39;").replace('"', "&#34;")
 }
 
-/// What was escaped or marked as safe stays as it is.
+/// Escaped text, and text that is marked as safe, is returned unchanged.
 pub(super) fn escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("s")?;
     args.no_more_arguments()?;

@@ -97,7 +97,7 @@ pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     ),
 ];
 
-/// More results than this are nobody's wish.
+/// The largest number of results; more is a mistake.
 const MANY: usize = 1_000_000;
 
 /// Nor are more items in all of them together.

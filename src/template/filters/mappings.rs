@@ -70,7 +70,7 @@ pub(super) fn combine(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
     };
     let mut maps = Vec::new();
     for value in args.rest() {
-        // A list of mappings stands for its items.
+        // A list of mappings is replaced by its items.
         match value.kind() {
             ValueKind::Seq => maps.extend(iterate(&value)?),
             _ => maps.push(value),

@@ -165,7 +165,7 @@ fn ask(net: &Net, written: &str, query: &str) -> Result<Option<Value>, Error> {
                     Value::from(format!("{address}/{}", net.prefix))
                 })
             }
-            // Whether it lies in that net.
+            // Whether it is in that network.
             (_, Some(outer)) => {
                 let same =
                     outer.bits().1 == width && net.bits().0 & !outer.host_mask() == outer.bits().0 & !outer.host_mask();

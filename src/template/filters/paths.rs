@@ -201,7 +201,7 @@ pub(super) fn relpath(state: &mut State<'_, '_>, mut args: Args) -> Result<Value
     Ok(Value::from(if relative.as_os_str().is_empty() { ".".into() } else { relative.display().to_string() }))
 }
 
-/// `['a', 'b'] | path_join`: an absolute part begins anew.
+/// `['a', 'b'] | path_join`: an absolute part replaces the path before it.
 pub(super) fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("paths")?;
     let parts = if value.as_str().is_some() { vec![value] } else { to_list(&value, "path_join")? };

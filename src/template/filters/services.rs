@@ -54,7 +54,7 @@ pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
     ),
 ];
 
-/// The text of a value; a list or a mapping has none that anybody meant.
+/// The text of a value; a list or a mapping is an error.
 fn only(args: &mut Args) -> Result<String, Error> {
     let value = args.req("value")?;
     match value.kind() {

@@ -47,7 +47,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\u{b}' | '\u{c}' | '\r' | ' ')
 }
 
-/// The lines of one line; blanks at the end of each, and at the beginning of all but the first, are left out.
+/// The lines of one line; blanks at the end of each, and at the start of every line except the first, are omitted.
 fn wrap(line: &[char], width: usize, long: bool, hyphens: bool) -> Vec<String> {
     let (mut lines, mut current): (Vec<String>, Vec<&[char]>) = (Vec::new(), Vec::new());
     let mut chunks = chunks(line, hyphens);

@@ -325,7 +325,7 @@ fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The letters that names of classes and lone characters stand for.
+/// The letters of class names and single characters.
 fn letters(classes: &str) -> Vec<char> {
     let mut letters = Vec::new();
     for class in classes.split(',') {

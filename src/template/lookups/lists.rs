@@ -9,7 +9,7 @@ use super::{LookupCall, fail};
 use crate::template::Error;
 use crate::value::Value;
 
-/// More results than this are nobody's wish.
+/// The largest number of results; more is a mistake.
 const MANY: usize = 1_000_000;
 
 fn listed(value: &Value) -> Vec<Value> {
@@ -176,7 +176,7 @@ impl Steps {
 
     fn run(&self, all: &mut Vec<Value>) -> Result<(), Error> {
         let wide = |number: Option<i64>| number.map(i128::from);
-        // Wider than the numbers themselves: what is counted with may lie beyond them.
+        // Wider than the numbers themselves, because intermediate results may exceed them.
         let (start, stride) = (i128::from(self.start), wide(self.stride).unwrap_or(1));
         let end = match (wide(self.end), wide(self.count)) {
             (Some(end), None) => end,

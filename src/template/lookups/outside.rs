@@ -1,4 +1,4 @@
-//! Lookups of what lies around a run: its inventory, its settings, and a web server.
+//! Lookups of the inventory, the settings, and web servers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub(super) fn url(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     Ok(found)
 }
 
-/// An address as it may be told.
+/// An address without its password, for messages.
 fn without_login(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let server = rest.split(['/', '?', '#']).next().unwrap_or_default();

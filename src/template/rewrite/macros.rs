@@ -1,5 +1,5 @@
-//! `varargs` and `kwargs` of macros, which the engine has not: a macro that speaks of them gets parameters of these names,
-//! and stands behind a function that fills them (`template/open.rs`).
+//! `varargs` and `kwargs` of macros, which the engine does not have: a macro that uses them gets parameters of these names,
+//! and is behind a function that fills them (`template/open.rs`).
 
 use minijinja::machinery::{Span, Token};
 
@@ -100,7 +100,7 @@ fn ending(tokens: &[(Token<'_>, Span)], macro_at: usize) -> Option<usize> {
     None
 }
 
-/// Whether a name stands in a macro's own body, not in that of a macro within it.
+/// Whether a macro's own body uses a name, not only that of a macro within it.
 fn speaks_of(tokens: &[(Token<'_>, Span)], from: usize, to: usize, name: &str) -> bool {
     let mut at = from;
     while at < to {

@@ -287,7 +287,7 @@ impl<'a> Walk<'_, 'a> {
         self.replace(close, close, "))".into());
     }
 
-    /// A name, a literal, or what stands in brackets.
+    /// A name, a literal, or an expression in brackets.
     fn primary(&mut self, first: usize) -> usize {
         match self.token(first) {
             Some(Token::Ident(name)) if !is_separator(name) => first + 1,

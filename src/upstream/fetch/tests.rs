@@ -180,7 +180,7 @@ async fn another_content_is_refused_with_both_digests() {
     let (address, _) = serve(content(1), vec![Fault::Status(404)]);
     let message = get(&client, &address, Some(&wanted)).await.unwrap_err();
     assert_eq!(message, format!("cannot download {address}: the server responded 404 Trouble"));
-    // What was altered once, after a part had come, is fetched again from its beginning.
+    // A file that changes after a partial download is downloaded again from its start.
     let bytes = content(3);
     let (address, _) = serve(bytes.clone(), vec![Fault::Cut(100), Fault::Altered]);
     let digest = bytes_to_hex(&Sha256::digest(&bytes));

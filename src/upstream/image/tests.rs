@@ -54,7 +54,7 @@ fn the_uppermost_layer_that_has_a_program_counts() {
         let upper = layer(&[(removed, Some(""))]);
         assert_eq!(found(&[old.clone(), upper.clone()]).unwrap_err(), "IMAGE has no /bin/x", "{removed}");
         assert_eq!(found(&[old.clone(), upper, new.clone()]).unwrap(), "new");
-        // A layer that removes what is below it may bring its own.
+        // A layer that removes files of lower layers may add its own.
         let both = layer(&[(removed, Some("")), ("bin/x", Some("own"))]);
         assert_eq!(found(&[old.clone(), both]).unwrap(), "own", "{removed}");
     }
@@ -88,7 +88,10 @@ fn the_image_of_an_architecture_is_chosen_from_an_index() {
     let all = index(&[attestation, unknown, windows, amd]);
     assert_eq!(all.child("amd64", "IMAGE").unwrap().digest, "amd");
     let message = all.child("arm64", "IMAGE").unwrap_err().message;
-    assert_eq!(message, "IMAGE: architecture mismatch: expected linux/arm64, found unknown/unknown, windows/amd64, linux/amd64");
+    assert_eq!(
+        message,
+        "IMAGE: architecture mismatch: expected linux/arm64, found unknown/unknown, windows/amd64, linux/amd64"
+    );
     let twice = index(&[amd, amd]);
     assert_eq!(twice.child("amd64", "IMAGE").unwrap_err().message, "IMAGE has several images for linux/amd64");
 }

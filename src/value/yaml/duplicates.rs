@@ -11,7 +11,7 @@ pub fn warning(complaint: Diagnostic) -> Diagnostic {
     Diagnostic { message: format!("{}; the last one is used", complaint.message), ..complaint }
 }
 
-/// Whether such a key is told, refused, or neither.
+/// Whether such a key is a warning, an error, or ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DuplicateKeys {
     #[default]
@@ -20,7 +20,7 @@ pub enum DuplicateKeys {
     Ignore,
 }
 
-/// The rule, and what is to be told of the files that were read by it. Clones have it together.
+/// The rule, and the warnings of the files that were read with it. Clones share both.
 #[derive(Debug, Clone, Default)]
 pub struct Duplicates {
     pub rule: DuplicateKeys,
@@ -29,7 +29,7 @@ pub struct Duplicates {
 
 #[derive(Debug, Default)]
 struct TimedEvent {
-    /// A file may be read again, and is not told again.
+    /// A file that is read again is not reported again.
     known: HashSet<String>,
     waiting: Vec<Diagnostic>,
 }
@@ -54,7 +54,7 @@ impl Duplicates {
         }
     }
 
-    /// What was not told yet.
+    /// The warnings that were not reported yet.
     pub fn take_complaints(&self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.told.lock().waiting)
     }

@@ -49,14 +49,14 @@ pub fn emit(value: &Value, style: &YamlStyle) -> String {
 struct Emitter<'a> {
     out: String,
     column: usize,
-    /// A `-` was just written, or nothing at all: the next block goes on in this line.
+    /// A `-` was just written, or nothing at all: the next block continues in this line.
     behind_dash: bool,
     style: &'a YamlStyle,
     step: usize,
     width: usize,
 }
 
-/// Where a node stands.
+/// Where a node is.
 #[derive(Clone, Copy)]
 struct Place {
     /// The column of the collection around it; None at the root.

@@ -1,6 +1,6 @@
-//! What PyYAML takes and the parser does not: within quotes and brackets lines may begin anywhere, and with tabs; a tab may stand
+//! What PyYAML takes and the parser does not: within quotes and brackets lines may begin anywhere, and with tabs; a tab may be
 //! behind a key's colon; JSON may have characters as pairs of surrogates. Such a text is rewritten, with blanks before those
-//! lines, and each place in it leads back to the place in the file.
+//! lines, and each location in it maps back to the location in the file.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const DEEPEST: usize = 500;
 enum State {
     /// Where a token may begin.
     Outside,
-    /// In a plain scalar of a block, which goes on in lines that are indented more than this.
+    /// In a plain scalar of a block, which continues in lines that are indented more than this.
     Plain(usize),
     /// In a literal or folded text, likewise.
     Block(usize),
@@ -95,7 +95,7 @@ struct Scan {
     depth: usize,
     /// Where lines within the outermost quote or bracket have to begin.
     wanted: usize,
-    /// In the last line: where tabs are that stand behind a colon.
+    /// In the last line: where tabs follow a colon.
     tabs: Vec<usize>,
 }
 
@@ -215,7 +215,7 @@ impl Scan {
 }
 
 /// For a position in a line: how far what belongs to a scalar there is indented at least. It is one more than its key is, or
-/// than the hyphen that it stands behind.
+/// than the hyphen that it is behind.
 fn least_indentation(line: &str) -> impl Fn(usize) -> usize {
     let mut least = 0;
     let mut rest = line.strip_prefix("--- ").unwrap_or(line).trim_start_matches(' ');

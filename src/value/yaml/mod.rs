@@ -1,5 +1,5 @@
 //! YAML with places, read as PyYAML reads it (YAML 1.1): the only folder that names the YAML parser.
-//! `parse.rs` makes nodes of the parser's events, of a text that `loosen.rs` puts in order where it has to, `scalar.rs` finds their types, `emit.rs` writes YAML.
+//! `parse.rs` builds nodes from the parser's events, from a text that `loosen.rs` corrects where needed, `scalar.rs` finds their types, `emit.rs` writes YAML.
 
 mod duplicates;
 mod emit;
@@ -17,7 +17,7 @@ use super::origin::{Diagnostic, Origin, Source};
 use super::vault::{self, Keyring};
 use super::{Template, Value, Vars};
 
-/// A YAML value and where it stands.
+/// A YAML value and where it is.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub kind: NodeKind,

@@ -35,7 +35,7 @@ pub(super) fn documents(
     }
     let Some(loosened) = loosen(json.as_deref().unwrap_or(text)) else { return strict };
     warnings.truncate(count);
-    // What is still wrong is told of the text as it was written.
+    // A remaining error is reported for the original text.
     read(source, &loosened.text, &loosened.shifts, warnings).or(strict)
 }
 
@@ -113,7 +113,7 @@ impl<'a> Reader<'a, '_> {
         Ok(node)
     }
 
-    /// Whether a literal or folded text ends where the file does, without the newline that the parser puts there.
+    /// Whether a literal or folded text ends where the file does, without the newline that the parser adds.
     fn ends_with_text(&self, text: &str, style: ScalarStyle, span: &Span) -> bool {
         let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         if !block || !text.ends_with('\n') || self.open.is_none_or(|end| span.end.index() < end) {

@@ -1,4 +1,4 @@
-//! The Kubernetes cluster that the user's kubeconfig leads to.
+//! The Kubernetes cluster of the user's kubeconfig.
 
 use std::future::Future;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Cluster {
     /// The text under a key of a Secret.
     ///
     /// # Errors
-    /// One line that says why it cannot be had, and nothing of it.
+    /// One line that says why it cannot be read, without any part of it.
     pub(super) fn read_secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
@@ -48,7 +48,7 @@ impl Cluster {
     /// A `KarmadaDeployment` as JSON text.
     ///
     /// # Errors
-    /// One line that says why it cannot be had.
+    /// One line that says why it cannot be read.
     pub(super) fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {

@@ -56,7 +56,7 @@ pub(super) fn host_connection_vars(host: &Host, ssh: Option<&Ssh>, places: &Plac
     vars
 }
 
-/// The options for `ssh` that have no variable of their own.
+/// The options for `ssh` without a variable.
 fn arguments(ssh: Option<&Ssh>, own: Option<&Bastion>, places: &Places) -> Option<String> {
     let mut options = Vec::new();
     if let Some(files) = ssh.map(|ssh| &ssh.known_hosts).filter(|files| !files.is_empty()) {
@@ -77,7 +77,7 @@ fn arguments(ssh: Option<&Ssh>, own: Option<&Bastion>, places: &Places) -> Optio
     (!options.is_empty()).then(|| quoted.collect::<Vec<_>>().join(" "))
 }
 
-/// A path in which nothing stands for something else.
+/// A path with special characters escaped.
 fn literal(path: &str) -> String {
     format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%"))
 }

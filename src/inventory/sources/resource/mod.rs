@@ -50,7 +50,7 @@ pub(super) fn read_deployment(candidate: &Candidate, inventory: &mut Inventory) 
 /// What a source begins with that is an object of the Kubernetes API: `kube:[CONTEXT/]NAMESPACE/NAME`.
 pub(super) const LIVE: &str = "kube:";
 
-/// Reads a `KarmadaDeployment` from the cluster that the user's kubeconfig leads to. `asked` is what stands after `kube:`.
+/// Reads a `KarmadaDeployment` from the cluster of the user's kubeconfig. `asked` is the text after `kube:`.
 pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Diagnostic>> {
     let mut parts = asked.rsplitn(3, '/');
     let (name, namespace, context) = (parts.next(), parts.next(), parts.next());
@@ -144,8 +144,8 @@ fn put_hosts(inventory: &mut Inventory, deployment: &Deployment, places: &Places
     }
 }
 
-/// The groups that the roles know. A host with `reset` is of the control plane and of no component, which is how the
-/// roles are told to remove what is there.
+/// The groups that the roles know. A host with `reset` is in the group of the control plane and in no component's, which makes
+/// the roles remove what is installed there.
 fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
     let spec = &deployment.spec;
     let reset: Vec<&str> = spec.hosts.iter().filter(|host| host.reset).map(|host| host.name.as_str()).collect();

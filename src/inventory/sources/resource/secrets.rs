@@ -39,7 +39,7 @@ impl Secrets {
         vault::is_vault_file(&self.secret_path(given)).unwrap_or(false)
     }
 
-    /// A value that stands for the secret until somebody renders it.
+    /// A placeholder for the secret until a template renders it.
     pub(super) fn secret_value(&self, reference: &Reference) -> Value {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
@@ -52,7 +52,7 @@ impl Secrets {
         let place = self.place(&reference);
         Deferred::deferred_value(place, &self.keyring.hidden, move || {
             let text = own.read(&reference)?;
-            // What the error says may be of the content.
+            // The error may contain a part of the content.
             let kubeconfig =
                 kube::config::Kubeconfig::from_yaml(&text).map_err(|_| "it is not a valid kubeconfig".to_owned())?;
             // An empty text is read as one with nothing in it, and would count as if none was given.

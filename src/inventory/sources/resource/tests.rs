@@ -177,7 +177,7 @@ fn a_secret_is_read_when_it_is_rendered_and_then_no_report_shows_it() {
     assert!(shown(&vars, "ansible_password").starts_with("\"a secret: the file "));
 }
 
-/// A key file that is encrypted cannot be named to whoever reads key files: it is read as a secret.
+/// An encrypted key file cannot be passed by its path: windlass decrypts it as a secret.
 #[test]
 fn a_private_key_that_is_encrypted_is_decrypted_in_memory() {
     let directory = tempfile::tempdir().unwrap();

@@ -184,7 +184,7 @@ fn addon(addon: &Addon) -> Value {
     given.manifests_value()
 }
 
-/// An entry as the role for add-ons wants it.
+/// An entry in the form that the role for add-ons expects.
 pub(super) struct Manifests<'a> {
     pub name: &'a str,
     pub to: Value,

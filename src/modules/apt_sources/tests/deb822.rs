@@ -55,7 +55,7 @@ async fn a_key_is_fetched_named_or_written_into_the_source() {
     bench.close().await;
 }
 
-/// Serves a key, twice; the first answer leads on.
+/// Serves a key, twice; the first response is a redirect.
 async fn server() -> u16 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,9 +1,9 @@
-//! `/usr/sbin/policy-rc.d`, which tells packages whether they may start services.
+//! `/usr/sbin/policy-rc.d`, which decides whether packages may start services.
 
 use crate::modules::Error;
 use crate::remote::{Attributes, Remote};
 
-/// What packages are told that would start services, while it is another than the host's own.
+/// The answer to packages that start services, while it replaces the host's own policy.
 pub(super) struct Policy {
     is_set: bool,
     own: Option<Vec<u8>>,

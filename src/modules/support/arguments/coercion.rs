@@ -14,7 +14,7 @@ pub(super) struct CoercionError {
     pub wanted: &'static str,
 }
 
-/// The value as its kind wants it.
+/// The value converted to its type.
 pub(super) fn coerce(kind: ArgumentKind, value: &Value) -> Result<Value, CoercionError> {
     match kind {
         ArgumentKind::Any => Ok(value.clone()),

@@ -1,4 +1,4 @@
-//! Private keys: made here (EC), or brought in any of the usual PEM forms. A key is never shown.
+//! Private keys: generated here (EC), or read in one of the usual PEM forms. A key is never shown.
 
 use rcgen::{KeyPair, PublicKeyData};
 use rustls::pki_types::PrivateKeyDer;
@@ -95,7 +95,7 @@ fn ec(curve: &[u8]) -> Vec<u8> {
     [EC, curve].concat()
 }
 
-/// The older key forms differ from PKCS#8 only in what stands around them: version, algorithm, the key as octets.
+/// The older key forms differ from PKCS#8 only in what is around them: version, algorithm, the key as octets.
 fn pkcs8(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
     element(0x30, &[vec![0x02, 0x01, 0x00], element(0x30, algorithm), element(0x04, key)].concat())
 }

@@ -1,4 +1,4 @@
-//! What `x509_ca` and `x509_certificate` share: keys, what a certificate says, and how both lie on a host.
+//! What `x509_ca` and `x509_certificate` share: keys, the fields of a certificate, and the attributes of both on a host.
 
 pub(in crate::modules) mod certificate;
 pub(in crate::modules) mod key;
@@ -36,7 +36,7 @@ pub(in crate::modules) struct MissingAttributes {
 }
 
 impl MissingAttributes {
-    /// Owner and group are for both files, the mode for the certificate alone. A key that everybody may read is shut.
+    /// Owner and group are for both files, the mode for the certificate alone. A key that every user can read gets a stricter mode.
     pub(in crate::modules) fn of_certificate(
         wanted: &DesiredAttributes,
         certificate: &Stat,
@@ -46,7 +46,7 @@ impl MissingAttributes {
         MissingAttributes { certificate: wanted.lacking(certificate), key }
     }
 
-    /// What a key alone lacks.
+    /// The attributes to change of a key without a certificate.
     pub(in crate::modules) fn of_key(wanted: &DesiredAttributes, key: &Stat) -> Attributes {
         let mut lacking = wanted.with_mode(None).lacking(key);
         lacking.mode = (key.mode & 0o007 != 0).then_some(0o600);
@@ -73,7 +73,7 @@ impl MissingAttributes {
     }
 }
 
-/// Writes a new private key: nobody but its owner can read it, at no moment.
+/// Writes a new private key: at every moment, only its owner can read it.
 pub(in crate::modules) async fn write_key(
     remote: &Remote,
     path: &str,
