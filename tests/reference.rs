@@ -130,7 +130,7 @@ fn fields() {
 # Fields of custom resources
 
 The schema of the custom resources, from `windlass crd --all`. [Custom resources](custom-resource.md) explains how to use them. `[]`
-stands for every element of a list, `{}` for every name in a mapping.
+means every element of a list, `{}` for every name in a mapping.
 "
     .to_owned();
     for definition in windlass(&["crd", "--all"]).split("---\n").filter(|text| !text.trim().is_empty()) {

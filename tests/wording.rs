@@ -8,18 +8,30 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// In lower case. What follows a colon is for whoever finds one in his text.
-const PHRASES: [(&str, &str); 19] = [
+/// In lower case, each with the words to use instead.
+const PHRASES: [(&str, &str); 32] = [
     ("made anew", "renewed, or replaced"),
+    ("anew", "again"),
     ("gone on with", "resumed"),
-    ("goes on with", "resumes"),
+    ("goes on", "continues, or resumes"),
     ("is told", "is reported, or knows"),
     ("are told", "are reported, or know"),
+    ("was told", "was reported, or got"),
+    ("were told", "were reported, or got"),
+    ("whoever", "the user, the caller, or the program that"),
+    ("somebody else's", "foreign, or another user's"),
     ("leads everybody", "points to a loopback address"),
+    ("leads nowhere", "is broken"),
+    ("leads out", "points outside"),
+    ("wants a login", "requires a login"),
     ("of no use", "invalid"),
+    ("of one's own", "your own, or separate"),
     ("comes to a bad end", "fails"),
     ("came to a bad end", "failed"),
+    ("comes to no end", "never ends"),
     ("has its rest", "stops"),
+    ("is at work", "runs"),
+    ("are at work", "run"),
     ("is another", "has changed, or differs"),
     ("last heard of", "last heartbeat"),
     ("sees to", "say what it does"),
@@ -29,10 +41,24 @@ const PHRASES: [(&str, &str); 19] = [
     ("is not honoured", "is not supported"),
     ("works on this deployment", "holds the lock"),
     ("the begin of", "the start of"),
+    ("be it that", "even if"),
 ];
 
-/// The folders whose doc comments are shown by `--help` and `windlass crd`.
-const HELP: [&str; 2] = ["src/cli", "src/resource"];
+/// Folders and files that people read. Of `tests`, only shell scripts are read.
+const READ: [&str; 12] = [
+    "src",
+    "roles",
+    "playbooks",
+    "inventory",
+    "docs",
+    "tests/e2e",
+    "tests/hosts",
+    "README.md",
+    "ARCHITECTURE.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+];
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -49,19 +75,17 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The parts of Rust code that people read in messages and help: string literals, and doc comments where these become help.
-/// Everything else is masked, so that lines keep their numbers. Tests, at the end of a file, are left out.
-fn shown_by_rust(code: &str, has_help: bool) -> String {
+/// The parts of Rust code that people read: string literals and comments. Everything else is masked, so that lines keep their
+/// numbers. Tests, at the end of a file, are skipped.
+fn shown_by_rust(code: &str) -> String {
     let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let mut shown = String::with_capacity(code.len());
     let mut rest = code;
     while let Some(letter) = rest.chars().next() {
         let raw = rest.strip_prefix('r').map(|rest| rest.chars().take_while(|letter| *letter == '#').count());
         let raw = raw.filter(|hashes| rest[1 + hashes..].starts_with('"') && !shown.ends_with(char::is_alphanumeric));
-        let (is_shown, length) = if rest.starts_with("///") && has_help {
+        let (is_shown, length) = if rest.starts_with("//") {
             (true, rest.find('\n').unwrap_or(rest.len()))
-        } else if rest.starts_with("//") {
-            (false, rest.find('\n').unwrap_or(rest.len()))
         } else if let Some(hashes) = raw {
             let end = format!("\"{}", "#".repeat(hashes));
             let begin = hashes + 2;
@@ -89,20 +113,17 @@ fn shown_by_rust(code: &str, has_help: bool) -> String {
     shown
 }
 
-/// YAML without its comments.
-fn shown_by_yaml(text: &str) -> String {
-    text.lines().map(|line| if line.trim_start().starts_with('#') { "\n" } else { line }.to_owned() + "\n").collect()
+/// A document without the glossary, which names the words not to use.
+fn shown_by_markdown(text: &str) -> &str {
+    text.split("\n## Glossary\n").next().unwrap_or_default()
 }
 
 /// What people read of a file; None: nothing.
 fn shown(path: &Path, text: &str) -> Option<String> {
     match path.extension()?.to_str()? {
-        "rs" => {
-            let has_help = HELP.iter().any(|folder| path.starts_with(repository().join(folder)));
-            Some(shown_by_rust(text, has_help))
-        }
-        "yml" => Some(shown_by_yaml(text)),
-        "md" => Some(text.to_owned()),
+        "rs" => Some(shown_by_rust(text)),
+        "md" => Some(shown_by_markdown(text).to_owned()),
+        "yml" | "j2" | "sh" => Some(text.to_owned()),
         _ => None,
     }
 }
@@ -111,7 +132,7 @@ fn shown(path: &Path, text: &str) -> Option<String> {
 fn found(text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let mut words: Vec<(usize, String)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let of_line = line.split(|letter: char| letter.is_whitespace() || "\\/\"`|*()".contains(letter));
+        let of_line = line.split(|letter: char| letter.is_whitespace() || "\\/\"`|*()#!".contains(letter));
         words.extend(of_line.filter(|word| !word.is_empty()).map(|word| (index + 1, word.to_lowercase())));
     }
     let mut found = Vec::new();
@@ -133,11 +154,12 @@ fn found(text: &str) -> Vec<(usize, &'static str, &'static str)> {
 /// Calls `each` with every file that people read, and what they read of it.
 fn each_text(mut each: impl FnMut(&Path, &str)) {
     let mut paths = Vec::new();
-    for name in ["src", "roles", "playbooks", "docs", "README.md", "ARCHITECTURE.md", "SECURITY.md", "CHANGELOG.md"] {
+    for name in READ {
         files(&repository().join(name), &mut paths);
     }
     let is_test = |path: &Path| path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs");
-    paths.retain(|path| !is_test(path.strip_prefix(repository()).unwrap()));
+    let is_script = |path: &Path| path.extension().is_some_and(|extension| extension == "sh");
+    paths.retain(|path| is_script(path) || !is_test(path.strip_prefix(repository()).unwrap()));
     paths.sort();
     for path in paths {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
@@ -227,18 +249,23 @@ fn a_command_that_does_not_exist_is_found() {
 }
 
 #[test]
-fn a_phrase_is_found_in_messages_help_and_names_and_nowhere_else() {
-    let in_rust = |code: &str| {
-        found(&shown_by_rust(code, true)).iter().map(|(line, phrase, _)| (*line, *phrase)).collect::<Vec<_>>()
-    };
+fn a_phrase_is_found_in_messages_comments_and_names_and_nowhere_else() {
+    let in_rust =
+        |code: &str| found(&shown_by_rust(code)).iter().map(|(line, phrase, _)| (*line, *phrase)).collect::<Vec<_>>();
     assert_eq!(in_rust("let a = 1;\nfail(\"the url is of no\\\n     use: x\");\n"), [(2, "of no use")]);
-    assert_eq!(in_rust("/// Keys are made anew.\nfn a() {}\n"), [(1, "made anew")]);
+    assert_eq!(in_rust("/// Keys that it leads\n/// out of.\nfn a() {}\n"), [(1, "leads out")]);
+    assert_eq!(in_rust("//! A run goes\n//! on.\n"), [(1, "goes on")]);
     assert_eq!(in_rust("let a = r#\"\"it\" is told\"#;"), [(1, "is told")]);
-    assert_eq!(in_rust("// Keys are made anew.\nlet is_told = '\"'; // is told\n"), []);
+    assert_eq!(in_rust("let is_told = '\"'; // was told\n"), [(1, "was told")]);
+    assert_eq!(in_rust("fn whoever(anew: bool) {}\n"), []);
     assert_eq!(in_rust("#[cfg(test)]\nmod tests {\n    const A: &str = \"made anew\";\n}\n"), []);
-    let in_yaml = |text: &str| found(&shown_by_yaml(text)).len();
-    assert_eq!(in_yaml("- name: Think of a token\n"), 1);
-    assert_eq!(in_yaml("# Think of a token\n- name: Generate a token\n"), 0);
-    assert_eq!(found("h2: file /a is another.").len(), 1);
-    assert_eq!(found("is anotherness, this another").len(), 0);
+    let in_file = |name: &str, text: &str| found(&shown(Path::new(name), text).unwrap_or_default()).len();
+    assert_eq!(in_file("a.yml", "- name: Think of a token\n"), 1);
+    assert_eq!(in_file("a.yml", "# Whoever reads this\n- name: Generate a token\n"), 1);
+    assert_eq!(in_file("a.j2", "# The server wants\n# a login.\n"), 1);
+    assert_eq!(in_file("a.sh", "# It goes on without a lock.\nkill \"$pid\"\n"), 1);
+    assert_eq!(in_file("a.md", "It goes on.\n\n## Glossary\n\n| retry | again | anew |\n"), 1);
+    assert_eq!(in_file("a.md", "h2: file /a is another.\n"), 1);
+    assert_eq!(in_file("a.md", "is anotherness, this another\n"), 0);
+    assert_eq!(in_file("a.png", "whoever"), 0);
 }

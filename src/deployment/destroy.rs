@@ -33,7 +33,7 @@ impl<'s> Removal<'s> {
     /// Removes all of it. `name`: the deployment's, as the person gave it.
     ///
     /// # Errors
-    /// The name is another one; the lock is held; a run could not go on.
+    /// The name differs; the lock is held; a run could not continue.
     pub async fn carry_out(&self, name: &str, request: &LockRequest, control: &Control) -> Result<Outcome, Error> {
         if name != self.deployment.name {
             return Err(Error::WrongName { name: self.deployment.name.clone(), typed: name.to_owned() });

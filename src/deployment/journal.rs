@@ -210,8 +210,8 @@ impl Journals {
     }
 }
 
-/// Hosts whose names were exchanged in the inventory: each with the name under which it was known, which is another host's
-/// now. A host with a new name is none of them.
+/// Hosts whose names were exchanged in the inventory: each with its former name, which now belongs to a
+/// different host. A host with a new name is not one of them.
 pub fn exchanged<'j>(journals: &'j [(Arc<str>, Journal)], names: &[Arc<str>]) -> Vec<(&'j str, &'j str)> {
     let pairs = journals.iter().map(|(name, journal)| (&**name, journal.host.as_str()));
     pairs.filter(|(name, known)| name != known && names.iter().any(|other| **other == **known)).collect()

@@ -82,7 +82,7 @@ impl RequestOptions<'_> {
         Ok(())
     }
 
-    /// Whether there is another request to send; it is then in `request`.
+    /// Whether a further request follows; it is then in `request`.
     fn leads_on(&self, request: &mut Request, response: &Response) -> Result<bool, HttpError> {
         if let Some(login) = asked_to_log_in(response, request) {
             request.headers.push(("Authorization".to_owned(), login));

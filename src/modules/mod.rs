@@ -267,7 +267,7 @@ pub struct Caches {
 /// A host that can be opened, as the user of the task.
 #[async_trait]
 pub trait Open: Send + Sync {
-    /// With `anew`, closes an existing connection first.
+    /// Returns an open connection; `true` reconnects first.
     async fn open(&self, anew: bool) -> Result<Remote, Error>;
 
     /// Whether it is the machine that windlass runs on, by its connection.

@@ -277,7 +277,7 @@ pub struct Role {
     pub parent_paths: Vec<PathBuf>,
     /// The directories of the roles that use it, as dependencies too, the nearest first: its files may be there.
     pub used_by: Vec<PathBuf>,
-    /// The conditions and tags where it is used: with others it is another role, and runs again.
+    /// The conditions and tags where it is used: with others it counts as a different role, and runs again.
     pub distinction: Arc<str>,
     pub dependencies: Vec<Arc<str>>,
     /// The entry of `meta/argument_specs.yml` that describes what this use takes.

@@ -91,8 +91,8 @@ fi
 echo "seen $(date +%s) $(stat -c %Y "$f/beat" 2>/dev/null || echo 0) $k"
 cat "$f/lock"
 }
-# lock_up RUN: nobody else is at work on the lock's files until this shell ends. What 0.1.0 left is replaced: everybody could
-# write its directory for sessions and keep its mutex locked. Directories that somebody made there are left, unused.
+# lock_up RUN: no other process works on the lock's files until this shell ends. The files of 0.1.0 are replaced: every user could
+# write to its directory for sessions and keep its mutex locked. Directories that other users created there are kept, unused.
 lock_up() {
 command -v flock >/dev/null || { echo ': the host has no program flock (part of util-linux)' >&2; return 1; }
 mkdir -p "$f" && private || return 1
@@ -120,8 +120,8 @@ put() {
 rm -f "$f"/.lock.*
 cat >"$f/.lock.$1" && sync "$f/.lock.$1" && mv -f "$f/.lock.$1" "$f/lock" && sync "$f"
 }
-# claim TOKEN RUN OVER: standard input becomes the lock if that may be: nobody holds it, or whoever OVER says does
-# (`TOKEN RUN`, or `any`). Says for how many seconds the one before was not heard of.
+# claim TOKEN RUN OVER: standard input becomes the lock if it is free, or held by OVER (`TOKEN RUN`, or `any`).
+# Prints the seconds since the last heartbeat of the former lock holder.
 claim() {
 lock_up "$2" || return 1
 a=
@@ -162,8 +162,8 @@ of "${s##*/}"
 alive "$p" "$t" || rm -f "$s"
 done
 }
-# others TOKEN RUN: ends the shells of all other runs, with what they run and the connections that they came by; as long as
-# the lock is ours. That is asked after the list is made: whoever takes the lock over is not in it.
+# others TOKEN RUN: ends the shells of all other runs, with their programs and connections, as long as this run holds
+# the lock. It checks the lock after it made the list, so a run that takes the lock over is not in the list.
 others() {
 boot
 q="$1 $2"
@@ -205,9 +205,9 @@ e=$((e+1))
 sleep 0.1 || sleep 1
 done
 }
-# enrol TOKEN RUN PID START USER SSH: ends the shells of all other runs, and makes this one of USER known, so that whoever
-# takes the lock over can end it; of an SSH connection the process of the server, too, through which tunnels lead. Prints
-# the entry. USER may be hostile: only a process of its own is taken.
+# enrol TOKEN RUN PID START USER SSH: ends the shells of all other runs, and registers this one of USER, so that a run that
+# takes the lock over can end it; for an SSH connection also the process of the server, which carries its tunnels. Prints
+# the entry. USER may be hostile: only USER's own processes are accepted.
 enrol() {
 private && closed "$f/sessions" && others "$1" "$2" || return 1
 case $5 in

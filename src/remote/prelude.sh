@@ -15,12 +15,12 @@ done
 export PATH
 # A program's output is where these two are open, which the guard looks at.
 exec 5>&- 6>&-
-# Another user may not be able to be where the login was.
+# Another user may have no access to the login's directory.
 [ -x . ] || cd /
-# Outputs of programs go to files here, not to the session's own stdout: what a program leaves running in the
-# background may write for ever, and disturbs nobody. Whoever can write to the same file system can fill it, so root's lie
-# where nobody else can, if possible, and a user's in the file system of their own that a login gives. A directory that
-# belongs to somebody else is not used: its owner could exchange what is in it.
+# Outputs of programs go to files here, not to the session's own stdout: a background process may write forever without
+# disturbing the session. A user who can write to the same file system can fill it, so root's files are where no other user can
+# write, if possible, and a user's files in the file system of the login. A directory of another user is not used: its owner
+# could replace the files in it.
 wl_d=
 wl_dir() {
 if [ -O /run ]; then
@@ -57,7 +57,7 @@ wl_g=
 wl_pid=
 wl_bye() {
 trap - 0
-# Unless its number is another's now.
+# Unless another process has its number now.
 [ -z "$wl_pid" ] || { wl_parent "$wl_pid" && [ "$wl_v" = $$ ] && kill "$wl_pid"; } 2>/dev/null
 [ -z "$wl_t$wl_g" ] || rm -f "$wl_t" "$wl_g"
 [ -z "$wl_k" ] || eval "rm -rf $wl_k"
@@ -117,7 +117,7 @@ wl_c=@NO_ROOM@
 elif IFS= read -r wl_i <"$1" && [ "$wl_i" = . ]; then
 { read -r wl_i && cat; } <"$1" || wl_c=@NO_ROOM@
 else
-# The program opened it anew, which may have emptied it.
+# The program opened it again, which may have truncated it.
 cat "$1" || wl_c=@NO_ROOM@
 fi
 }
@@ -181,7 +181,7 @@ command exec 7>"$1" && wl_t=$1
 wl_i=$?
 set +C
 umask "$wl_w"
-# The file itself, whatever its name stands for by now: the directory's owner may put something else there.
+# The open file itself: the directory's owner may have replaced the name meanwhile.
 wl_at=/proc/$$/fd/7
 [ -e "$wl_at" ] || wl_at=$wl_t
 return $wl_i

@@ -128,7 +128,7 @@ started_at() { on "$1" systemctl show -p ExecMainStartTimestampMonotonic --value
 apply_arguments() { printf '%s\n' -i "$inventory" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" --playbooks "$ROOT/playbooks"; }
 applied() { local a; mapfile -t a < <(apply_arguments); windlass apply "${a[@]}" --yes "$@"; }
 planned() { local a; mapfile -t a < <(apply_arguments); windlass plan "${a[@]}" "$@"; }
-# in_background FILE ARGUMENT...: an apply that goes on by itself; its words in FILE, its process in $holder.
+# in_background FILE ARGUMENT...: an apply in the background; its output is in FILE, its process in $holder.
 in_background() {
   local a file=$1
   shift

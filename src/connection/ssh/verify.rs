@@ -26,7 +26,7 @@ impl From<russh::Error> for Refusal {
     }
 }
 
-/// Why a host that was let through must get no secret: its key is another than the recorded one. Empty: it may.
+/// Why an accepted host must get no secret: its key differs from the recorded one. Empty: it may.
 pub(super) type UntrustedKeyReason = Arc<OnceLock<String>>;
 
 /// What we know about the host before it shows its key.

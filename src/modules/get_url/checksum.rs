@@ -34,7 +34,7 @@ impl Checksum {
         Ok(Checksum { algorithm, digest: digest.to_lowercase() })
     }
 
-    /// An error if the digest of what came is another.
+    /// An error if the digest of the download differs.
     pub(super) fn check_checksum(&self, url: &DownloadSource, found: String) -> Result<(), Error> {
         if self.digest == found {
             return Ok(());

@@ -27,7 +27,7 @@ set -C
 command exec 7>"$new" || exit
 set +C
 umask "$before"
-# The file itself, whatever its name stands for by now: the directory's owner may put something else there.
+# The open file itself: the directory's owner may have replaced the name meanwhile.
 at=/proc/$$/fd/7
 [ -e "$at" ] || at=$new
 trap 'rm -f -- "$new"' 0

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# One of three is down, and the run is told to leave it alone: what remains is no majority while a member restarts.
+# One of three is down, and the run is configured to ignore it: what remains is no majority while a member restarts.
 a_cluster
 hosts kill h3
 sleep 2

@@ -36,7 +36,7 @@ for h in h1 h2 h3; do on $h systemctl start --no-block etcd & done
 wait
 well
 [ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
-# Whoever brought back the authority alone has no certificates of hosts here. etcd names the members that stay, and so does
+# If only the CA was restored, this machine has no certificates of hosts. etcd names the members that stay, and so does
 # etcdctl.env when nothing is left on the host to ask with.
 mv "$credentials/hosts" "$scratch/hosts"
 reset -i "$(inventory_of h1)"

@@ -49,7 +49,7 @@ at_question 'Apply?' changes y apply -i "$state/program.py" --playbooks "$ROOT/p
 exits 1
 says 'input: file .*/ca\.crt has changed'
 
-# Playbooks of one's own: their variables and roles. A log beside them does not count, nor does a pipe hold anything up.
+# The user's own playbooks: their variables and roles count. A log next to them does not, and a pipe blocks nothing.
 rm -rf "$state/own"
 mkdir "$state/own"
 cp -r "$ROOT/playbooks" "$ROOT/roles" "$state/own"

@@ -18,7 +18,7 @@ exits 2
 says 'No space left on device'
 left=$(on h1 'cd /mnt && find . -type f ! -size 2000000c')
 [ -z "$left" ] || broken "parts of files are left: $left"
-# The disk is full to the last byte now, and what a shell says is not what a person is told.
+# The disk is completely full now, and windlass reports its own reason, not the shell's message.
 on h1 'head -c 6000000 /dev/zero >/mnt/fill 2>/dev/null || true'
 for user in root dashy busy; do
   windlass playbook -i "$inventory" -e ansible_user="$user" -b -e archive=false "$scratch/playbook.yml"

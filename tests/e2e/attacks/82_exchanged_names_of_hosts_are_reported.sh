@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # h1's address under the name of h2 and the other way round: both machines are known by what an earlier apply left there.
-# Goes on with a cluster that apply made, or makes one.
+# Uses a cluster that apply created, or creates one.
 { etcdctl endpoint health >/dev/null 2>&1 && on h1 test -e /var/lib/windlass/karmada/journal; } || {
   fresh
   applied

@@ -20,7 +20,7 @@ whole_hosts() {
   done
 }
 
-# A healthy cluster of three members with settings of its own; formed anew only if there is none.
+# A healthy cluster of three members with its own settings; created only if there is none.
 a_healthy_cluster() {
   whole_hosts
   if [ -e "$state/credentials/etcd/etcdctl.env" ]; then
@@ -33,7 +33,7 @@ a_healthy_cluster() {
   healthy
 }
 
-# Writes one key after the other until it is stopped; which writes etcd has confirmed stands in $confirmed.
+# Writes one key after the other until it is stopped; $confirmed lists the writes that etcd has confirmed.
 writer_start() {
   confirmed=$scratch/confirmed
   : >"$confirmed"

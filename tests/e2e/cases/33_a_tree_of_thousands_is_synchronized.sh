@@ -39,7 +39,7 @@ tree_playbook
 exits 0
 recap h1 failed 0
 for h in h1 h2; do
-  diff -r --no-dereference "$scratch/tree" "$scratch/tree-$h" || broken "what came back from $h is another tree"
+  diff -r --no-dereference "$scratch/tree" "$scratch/tree-$h" || broken "the tree from $h differs"
   [ "$(on $h stat -c %U:%a /opt/tree/1/1)" = root:640 ] || broken "the owner or mode on $h is wrong"
 done
 tree_playbook --check

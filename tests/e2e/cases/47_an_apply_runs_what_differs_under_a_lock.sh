@@ -41,7 +41,7 @@ exits 1
 says 'windlass changed nothing, because the hosts or the inventory changed since the plan was saved:'
 says '^  h2: file /etc/etcd/etcd.env has changed$'
 on h1 '! grep -rq 3221225472 /etc/etcd' || broken "it was applied all the same"
-# With other variables it is another plan.
+# With other variables the plan differs.
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks" --yes
 exits 1
 says 'input: host h1 has changed'

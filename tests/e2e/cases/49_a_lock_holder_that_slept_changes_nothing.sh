@@ -24,7 +24,7 @@ kill -CONT "$asleep"
 code=0
 wait "$asleep" || code=$?
 cat "$scratch/asleep"
-[ $code != 0 ] || broken "whoever was taken over believes that all is well"
+[ $code != 0 ] || broken "the former lock holder reports success"
 grep -aqE 'was taken over by|took it over|does not hold the lock of the deployment any more|lost the connection' "$scratch/asleep" || broken "it does not say why it ends"
 settled_trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"

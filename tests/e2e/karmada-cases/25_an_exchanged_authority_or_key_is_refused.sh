@@ -1,4 +1,4 @@
-# Goes on with the control plane of the case before.
+# Continues with the control plane of the case before.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 a_control_plane
 credentials=$state/credentials

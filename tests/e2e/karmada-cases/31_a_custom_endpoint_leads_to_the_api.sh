@@ -15,7 +15,7 @@ exits 0
 grep -q "server: https://$vip:5443" "$kubeconfig" || broken "the kubeconfig leads elsewhere"
 outside
 kubectl -n kube-public get configmap cluster-info -o 'jsonpath={.data.kubeconfig}' | grep "server: https://$vip:5443"
-# Whoever has it answers for it.
+# The host that has the address answers for it.
 has h2 del
 has h3 replace
 eventually outside

@@ -56,7 +56,7 @@ with_members '[members]' "$m1" "$m2" "again ansible_connection=local member_kube
 karmada add-member
 says 'fatal: \[again\]: again is refused: it is the same cluster as m1.* it has already joined as m1: the namespace kube-system has the uid [0-9a-f-]+'
 recap m2 changed 0
-# The member has other keys: its tokens are made anew.
+# The member has other keys: its tokens are renewed.
 on h4 'cd /srv/member/pki && openssl genrsa -out sa.key 2048 2>/dev/null && openssl rsa -in sa.key -pubout -out sa.pub 2>/dev/null && systemctl restart member-apiserver && sleep 5 && systemctl restart member-kcm'
 eventually member get --raw /livez
 with_members '[members]' "$m1" "$m2"

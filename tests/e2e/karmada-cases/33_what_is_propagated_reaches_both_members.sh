@@ -43,4 +43,4 @@ uid() { member_at "$1" -n shop get deployment web -o 'jsonpath={.metadata.uid} {
 karmada add-member
 exits 0
 { uid h4; uid h5; } >"$scratch/after"
-cmp "$scratch/before" "$scratch/after" || broken "a workload was made anew"
+cmp "$scratch/before" "$scratch/after" || broken "a workload was created again"

@@ -15,7 +15,7 @@ applied() { [ "$(kubectl -n "karmada-es-$1" get work -o 'jsonpath={range .items[
 eventually applied m1
 eventually applied m2
 { uid h4; uid h5; } >"$scratch/after"
-cmp "$scratch/before" "$scratch/after" || broken "a workload was made anew"
+cmp "$scratch/before" "$scratch/after" || broken "a workload was created again"
 # And away, with what is in it, by what was recorded and kept in the control plane alone: nobody says where a kubeconfig is.
 with_members '[del_member]' 'm1 ansible_connection=local'
 karmada del-member

@@ -1,7 +1,7 @@
 # Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # kill -9 in every stage of an apply, after a number of lines that the seed says, and now and then the power of a host or of a
-# member, too; the next apply, from this machine or from another, goes on and converges. SEED chooses others.
+# member, too; the next apply, from this machine or from another, continues and converges. SEED chooses others.
 fresh
 member_down
 member_up
@@ -54,7 +54,7 @@ for stage in etcd:60 controlPlane:150 members:40; do
   echo "== seed $SEED: kill -9 in ${stage%:*} after $lines lines$([ $cut != 0 ] || echo ", and the power of $victim")"
   killed "${stage%:*}" $lines
   [ $cut != 0 ] || power $victim
-  # What is left of a stage that was killed is gone on with; a stage that comes after is killed in its turn.
+  # The rest of a killed stage is resumed; a later stage is killed in its turn.
 done
 converges
 joined north Push || broken "north is not a member"
@@ -82,7 +82,7 @@ echo "== seed $SEED: kill -9 in removals after $lines lines"
 killed removals $lines
 converges
 ! kubectl get cluster north || broken "north is still a member"
-[ "$(uid_in h4)" = "$north" ] || broken "what was to be kept is another one, or gone"
-[ "$(uid_in h5)" = "$south" ] || broken "the other member's workload is another one, or gone"
+[ "$(uid_in h4)" = "$north" ] || broken "the workload to keep was replaced or deleted"
+[ "$(uid_in h5)" = "$south" ] || broken "the other member's workload was replaced or deleted"
 [ "$(kubectl get clusters -o name)" = cluster.cluster.karmada.io/south ] || broken "south is not the only member"
 member_down

@@ -18,7 +18,7 @@ with_bundle
 exits 2
 says 'karmada-scheduler.*arm64'
 nothing_touched
-# One byte is another than when the bundle was made.
+# One byte has changed since the bundle was made.
 cp "$original" "$scheduler"
 windlass bundle create --from "$scratch/bundle"
 exits 0

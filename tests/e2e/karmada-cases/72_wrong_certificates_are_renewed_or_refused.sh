@@ -9,7 +9,7 @@ issue() {
   openssl x509 -req -in "$scratch/request" -CA "$4.crt" -CAkey "$4.key" -set_serial 7 -days "$2" \
     -extfile <(echo extendedKeyUsage=clientAuth,serverAuth) -out "$at.crt"
 }
-# One that has expired and one that a stranger signed: made anew, and their services started anew, on that host alone.
+# One that has expired and one that a stranger signed: they are renewed, and their services restarted, on that host alone.
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$scratch/stranger.key" -out "$scratch/stranger.crt" -subj /CN=karmada -days 2
 issue scheduler-client 0 "/O=system:masters/CN=system:karmada:karmada-scheduler" "$credentials/ca"
 issue karmada-webhook 30 "/CN=system:karmada:karmada-webhook" "$scratch/stranger"

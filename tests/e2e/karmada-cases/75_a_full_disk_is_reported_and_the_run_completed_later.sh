@@ -6,7 +6,7 @@ hosts unmount h2 /opt/windlass
 exits 2
 says 'h2.*space: /opt/windlass has 5 MB free and needs 1024 MB'
 nothing_touched
-# Room for all but one program, which has to be brought anew.
+# Room for all but one program, which has to be copied again.
 program=$(on h2 readlink -f /opt/windlass/karmada/scheduler/current/karmada-scheduler)
 before=$(on h2 sha256sum "$program")
 on h2 rm "$program"

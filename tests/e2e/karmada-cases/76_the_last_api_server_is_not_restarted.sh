@@ -1,10 +1,10 @@
-# Goes on with the control plane of the case before. etcd stays whole; only what serves the API dies.
+# Continues with the control plane of the case before. etcd stays whole; only what serves the API dies.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 a_control_plane
 begun_at() { on "$1" systemctl show -p ExecMainStartTimestampMonotonic --value "karmada-$2"; }
 ready() { kubectl_at "$1" get --raw /readyz; }
 
-# h2 and h3 do not serve, and the limit hides that: h1 goes on as it is. A dead host counts as one that does not serve.
+# h2 and h3 do not serve, and the limit hides that: h1 keeps running. A dead host counts as one that does not serve.
 on h2 systemctl stop karmada-apiserver
 hosts kill h3
 before=$(begun_at h1 apiserver)

@@ -78,14 +78,14 @@ exits 0
 for h in h1 h2 h3; do [ "$(runs "$h" webhook)" = "$old" ] || broken "the webhook of $h is $(runs "$h" webhook)"; done
 nobody_noticed
 
-# One that fails half-way: the first scheduler does not come up. Whoever may move workloads works again all the same.
+# One that fails half-way: the first scheduler does not come up. The components that may move workloads work again all the same.
 begun=$SECONDS
 client_begins
 karmada upgrade -e '{"karmada_scheduler_extra_args": {"kube-api-qps": "many"}, "karmada_ready_retries": 20}'
 exits 2
 may_move
-[ "$(runs h3 scheduler)" = "$old" ] || broken "the scheduler of h3 is another one"
-# Killed three times, it goes on each time.
+[ "$(runs h3 scheduler)" = "$old" ] || broken "the scheduler of h3 changed"
+# Killed three times, it resumes each time.
 for kill in 1 2 3; do
   lines=$((RANDOM % 200 + 20))
   echo "== seed $SEED: kill -9 after $lines lines"
@@ -122,7 +122,7 @@ nobody_noticed
 for h in h1 h2 h3; do for c in webhook aggregated-apiserver controller-manager scheduler; do [ "$(runs "$h" "$c")" = "$old" ] || broken "$c on $h is $(runs "$h" "$c")"; done; done
 kubectl scale deployment web --replicas=3
 eventually has 3
-[ "$(workload 'jsonpath={.metadata.uid}')" = "$uid" ] || broken "the workload is another one"
+[ "$(workload 'jsonpath={.metadata.uid}')" = "$uid" ] || broken "the workload was replaced"
 karmada karmada "$before"
 exits 0
 karmada rollback

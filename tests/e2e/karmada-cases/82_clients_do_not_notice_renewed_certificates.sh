@@ -5,7 +5,7 @@ with_load_balancer
 karmada site
 exits 0
 
-# Every certificate is made anew, one component after the other, one host at a time.
+# Every certificate is renewed, one component after the other, one host at a time.
 karmada certificates --check
 exits 0
 says 'h3 +/etc/windlass/karmada/apiserver/pki/apiserver.crt +36[45] '

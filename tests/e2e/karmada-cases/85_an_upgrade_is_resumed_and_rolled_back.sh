@@ -71,7 +71,7 @@ all_run "$new"
 karmada upgrade
 exits 0
 does_not_say ' [0-9]+ files?'
-[ "$(on h1 'ls /var/backups/etcd/*.db | wc -l')" = 1 ] || broken "there is another snapshot"
+[ "$(on h1 'ls /var/backups/etcd/*.db | wc -l')" = 1 ] || broken "it took a second snapshot"
 karmada karmada
 exits 0
 recap h1 changed 0

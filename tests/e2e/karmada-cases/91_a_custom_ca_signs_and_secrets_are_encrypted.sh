@@ -10,14 +10,14 @@ echo 'a password' >"$own/password"
 chmod 0600 "$own/password"
 ours() { karmada "$1" --vault-password-file "$own/password" -e "karmada_ca_cert=$own/ca.crt" -e "{\"karmada_ca_key\": \"{{ lookup('file', '$own/${2:-ca}.key') ~ '\\n' }}\"}"; }
 
-# A key that is another certificate's signs nothing; the right one is taken afterwards.
+# A key of a different certificate signs nothing; the right one is accepted afterwards.
 ours site other
 exits 2
 says 'fatal: \[h1 -> localhost\].*/ca.key does not match the CA '
 ours site
 exits 0
 here=$state/credentials/karmada
-cmp "$own/ca.crt" "$here/ca.crt" || broken "it is another authority"
+cmp "$own/ca.crt" "$here/ca.crt" || broken "the CA differs"
 for key in ca.key front-proxy/ca.key signing-ca.key encryption-config.yaml; do
   [ -e "$here/$key" ] || { ls "$here"; broken "there is no $key"; }
   head -1 "$here/$key" | grep -q '^\$ANSIBLE_VAULT;1\.1;AES256$' || broken "$key lies open on this machine"

@@ -60,7 +60,7 @@ forget_neighbours() {
   done
 }
 
-# An old set's settings may name what is another set's by now: that stays.
+# An old set's settings may name an object that belongs to a new set now: it is kept.
 remove_network() {
   local ns link
   [ "$(cat "/sys/class/net/$(bridge)/ifalias" 2>/dev/null)" = "$state" ] || return 0
