@@ -13,11 +13,11 @@ use super::{Error, ProgramQuery, elf, file_digest, versions};
 #[derive(Debug)]
 pub struct BundleScan {
     pub manifest: Manifest,
-    /// Files that are nothing that belongs into a bundle.
+    /// Files that do not belong in a bundle.
     pub left_out: Vec<String>,
 }
 
-/// A file that belongs into a bundle; its version may be unknown as yet.
+/// A file that belongs in a bundle; its version may still be unknown.
 struct Candidate {
     component: String,
     architecture: String,
@@ -101,7 +101,7 @@ fn version(root: &Path, candidate: &Candidate) -> Option<String> {
     said.or_else(|| versions::of_path(&candidate.file))
 }
 
-/// None: nothing that belongs into a bundle.
+/// None: a file that does not belong in a bundle.
 fn classify(root: &Path, file: &Path) -> Result<Option<Candidate>, Error> {
     let path = root.join(file);
     let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return Ok(None) };

@@ -110,7 +110,7 @@ enum Command {
 /// Why a sub-command could not do its work.
 #[derive(Debug)]
 pub enum CliError {
-    /// What a person wrote wrongly: every complaint, with its place.
+    /// Invalid input: every error, with its location.
     Written(Vec<Diagnostic>),
     /// What was asked for does not go together, or is not there.
     Asked(anyhow::Error),

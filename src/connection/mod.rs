@@ -124,8 +124,8 @@ pub trait Connection: Send + Sync + fmt::Debug {
     /// Opens a TCP connection from the host to an address as the host sees it. Nothing on the host is needed for it.
     async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, Error>;
 
-    /// Refuses an address that a run may not connect to ([`Fence`]). [`Connection::tunnel`] does not ask: whether an
-    /// address is one of those that count is known to who dials.
+    /// Refuses an address that a run may not connect to ([`Fence`]). [`Connection::tunnel`] does not check this: whether an
+    /// address is a target of the run is known only to the caller.
     fn may_reach(&self, _host: &str) -> Result<(), Error> {
         Ok(())
     }
@@ -163,7 +163,7 @@ pub trait Connection: Send + Sync + fmt::Debug {
 pub trait Open: Send + Sync {
     async fn open(&self, target: &Target) -> Result<Arc<dyn Connection>, Error>;
 
-    /// TimedEvent of an address that a host of the inventory says is its own.
+    /// Receives an address that a host of the inventory reports as its own.
     fn admit(&self, _address: &str) {}
 }
 

@@ -11,13 +11,13 @@ use super::network::Network;
 use super::{Connection, Error, Method, Open, Process, Stream, Target};
 use crate::value::mutex::RwLock;
 
-/// Opens connections in another's way, within the fence.
+/// Opens connections with another connector, within the limits of an offline run.
 pub struct Fence {
     ways: Arc<dyn Open>,
     inside: Arc<RwLock<AllowedTargets>>,
 }
 
-/// What is within the fence.
+/// The allowed targets.
 #[derive(Debug, Default)]
 struct AllowedTargets {
     /// Names and addresses, in small letters and without brackets.
@@ -78,7 +78,7 @@ impl Open for Fence {
 const REASON: &str = "the run is offline, and this is not a host of the inventory";
 const HINT: &str = "--offline=ADDRESS allows another name, address or network";
 
-/// A connection that knows the fence.
+/// A connection within the limits of an offline run.
 #[derive(Debug)]
 struct OfflineConnection {
     connection: Arc<dyn Connection>,

@@ -39,7 +39,7 @@ fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
         _ => return Err(bad("write START:END or START:END:STEP")),
     };
     if end.is_empty() {
-        return Err(bad("it has no last value"));
+        return Err(bad("it has no end"));
     }
     if let (Some(first), Some(last)) = (letter(begin), letter(end)) {
         if first > last {
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_bad_range_says_what_is_wrong() {
         let message = |name: &str| expand_range(name).unwrap_err();
-        assert!(message("w[1]").contains("BEGIN:END"), "{}", message("w[1]"));
+        assert!(message("w[1]").contains("START:END"), "{}", message("w[1]"));
         assert!(message("w[1:]").contains("no end"));
         assert!(message("w[01:100]").contains("the same number of digits"));
         assert!(message("w[5:1]").contains("after its end"));

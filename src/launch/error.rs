@@ -6,7 +6,7 @@ use crate::value::origin::Diagnostic;
 /// Why there is no run, or why one ended early. A single host's failure is no such thing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What a person wrote wrongly: every complaint, with its place.
+    /// Invalid input: every error, with its location.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Written(Vec<Diagnostic>),
     #[error(transparent)]

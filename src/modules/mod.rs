@@ -249,7 +249,7 @@ pub struct Controller<'a> {
     pub caches: &'a Caches,
     /// The task has `async`: its program runs without the connection, at most for this time.
     pub apart: Option<Duration>,
-    /// TimedEvent of long transfers.
+    /// Receives the progress of long transfers.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
     /// Asks the person a question; drops it if there is no terminal.
     pub ask: &'a (dyn Fn(question::Question) + Send + Sync),

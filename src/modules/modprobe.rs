@@ -122,7 +122,7 @@ impl Module for Modprobe {
             return Ok(Outcome { changed: acts, ..outcome });
         }
         let warning = format!(
-            "modprobe succeeded, but the kernel did not load a module {}; check whether it is an alias",
+            "modprobe succeeded, but the kernel did not load a module {}; check whether this is an alias",
             self.name
         );
         Ok(outcome.with("warnings", vec![warning]))
@@ -357,7 +357,7 @@ mod tests {
         bench.close().await;
     }
 
-    /// `modprobe` takes an alias, and what it loads has another name.
+    /// `modprobe` accepts an alias, and loads a module with a different name.
     #[tokio::test]
     async fn what_is_not_there_afterwards_is_a_warning() {
         let programs = tempfile::tempdir().unwrap();
@@ -369,7 +369,7 @@ mod tests {
         let done = bench.run("modprobe: {name: no-such, params: a=1}").await.unwrap();
         assert!(!done.changed && value(&done.outcome, "stdout") == "no-such a=1\n");
         let warned = value(&done.outcome, "warnings");
-        assert!(warned.contains("the kernel has no module no-such"), "{warned}");
+        assert!(warned.contains("the kernel did not load a module no-such"), "{warned}");
         bench.close().await;
     }
 

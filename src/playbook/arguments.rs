@@ -159,7 +159,7 @@ impl LoadState<'_> {
         true
     }
 
-    /// The argument of that name, or a complaint.
+    /// The argument of that name, or an error.
     fn argument(&mut self, doc: &'static Doc, name: &str, origin: &Origin) -> Option<&'static Argument> {
         // The name that Ansible gives the text of the short form inside.
         let name = if name == "_raw_params" { doc.free_form.unwrap_or(name) } else { name };

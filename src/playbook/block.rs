@@ -11,7 +11,7 @@ use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
 impl LoadState<'_> {
-    /// The steps of a list. `what` names the list in complaints.
+    /// The steps of a list. `what` names the list in error messages.
     pub(super) fn steps(
         &mut self,
         node: &Node,

@@ -13,7 +13,7 @@ use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
 impl LoadState<'_> {
-    /// The handlers of a list. `what` names the list in complaints.
+    /// The handlers of a list. `what` names the list in error messages.
     pub(super) fn handlers(&mut self, node: &Node, what: &str, around: &InheritedKeywords) -> Vec<Handler> {
         let NodeKind::Seq(items) = &node.kind else {
             self.steps(node, what, around, KeywordScope::Handler);

@@ -14,7 +14,7 @@ use crate::value::doc::Doc;
 use crate::value::{Origin, Source, Value, Vars};
 
 impl Loader {
-    /// Reads a playbook and all it imports. All complaints at once, in the order of the files.
+    /// Reads a playbook and all it imports. Reports all errors together, in the order of the files.
     pub fn load_playbook(&self, path: &Path) -> Loaded<Vec<Play>> {
         let mut load = LoadState::new(self, Arc::default());
         let plays = load.load_plays(path, &self.play_defaults.keywords, &Vars::new(), None);

@@ -181,7 +181,7 @@ pub(super) struct LoadState<'l> {
     pub open_roles: Vec<PathBuf>,
     complaints: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
-    /// Files in the order in which they were first read: complaints come in that order.
+    /// Files in the order in which they were first read: errors are reported in that order.
     order: IndexMap<PathBuf, ()>,
 }
 
@@ -222,7 +222,7 @@ impl<'l> LoadState<'l> {
         self.complaints.push(complaint);
     }
 
-    /// How many complaints there are: whether a step along the way has added one.
+    /// The number of errors so far, which shows whether a step added one.
     pub(super) fn wrong_so_far(&self) -> usize {
         self.complaints.len()
     }
@@ -231,7 +231,7 @@ impl<'l> LoadState<'l> {
         self.warnings.push(warning);
     }
 
-    /// The value, or a complaint kept.
+    /// The value, or None with the error recorded.
     pub(super) fn collect<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|complaint| self.complain(complaint)).ok()
     }

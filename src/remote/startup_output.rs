@@ -39,7 +39,7 @@ impl StartupOutput {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// TimedEvent each time that there are more words.
+    /// A counter that changes each time more output arrives.
     pub(super) fn changed(&self) -> watch::Receiver<u64> {
         self.changed.clone()
     }

@@ -1,4 +1,4 @@
-//! A complaint as a person reads it: the message, the place, the line with a caret, what to do.
+//! An error message as text: the message, the location, the line with a caret, the hint.
 
 use crate::value::origin::Diagnostic;
 

@@ -13,7 +13,7 @@ use crate::value::nearest::nearest;
 use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::yaml::{Node, NodeKind};
 
-/// Checks the field `name` of a mapping; gives its value with defaults filled in. Complaints go to `complaints`.
+/// Checks the field `name` of a mapping; gives its value with defaults filled in. Errors are added to `complaints`.
 pub(super) fn check_fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Diagnostic>) -> Json {
     match parent.get(name) {
         Some(node) => Walk { complaints }.value(schema, node, name),

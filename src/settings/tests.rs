@@ -120,7 +120,7 @@ fn what_is_not_honoured_or_not_known_is_named_once_with_its_place() {
         "ansible.cfg:2:1: test_plugins is not supported: windlass runs no Python plugins; your own modules, filters \
          and lookups are programs (docs/how-to/own-code.md)",
         "ansible.cfg:3:1: unknown setting \"froks\" in [defaults] (did you mean \"forks\"?)",
-        "ansible.cfg:4:1: unknown setting \"become\" in [defaults] (become belongs into \
+        "ansible.cfg:4:1: unknown setting \"become\" in [defaults] (become belongs in \
          [privilege_escalation])",
         "unknown setting ANSIBLE_FROKS (did you mean \"ANSIBLE_FORKS\"?)",
         "ANSIBLE_TEST_PLUGINS is not supported: windlass runs no Python plugins; your own modules, filters and \

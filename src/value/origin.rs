@@ -108,7 +108,7 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// One complaint where several might be.
+/// One error where several may occur.
 impl From<Diagnostic> for Vec<Diagnostic> {
     fn from(complaint: Diagnostic) -> Self {
         vec![complaint]

@@ -44,7 +44,7 @@ impl LockHost {
     }
 }
 
-/// OpenLockHost the door of a host.
+/// Connects to a host as root, to take its lock.
 pub type OpenLockHost = Arc<dyn Fn(Arc<str>) -> BoxFuture<'static, Result<LockHost, String>> + Send + Sync>;
 
 /// A host as root, to look at and to take the lock; or why it does not answer.
@@ -152,7 +152,7 @@ pub struct LockOptions<'a> {
     /// A holder that is still there is taken over, too.
     pub breaks: bool,
     pub opens: OpenLockHost,
-    /// TimedEvent what a person should know meanwhile.
+    /// Receives messages for the user while it waits.
     pub tell: &'a (dyn Fn(&str) + Send + Sync),
 }
 

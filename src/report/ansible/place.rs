@@ -51,7 +51,7 @@ fn numbered(text: &str, number: usize, margin: usize, room: usize) -> String {
     format!("{number:>margin$}{blank}{}", harmless(&text))
 }
 
-/// A complaint as `ansible-playbook` shows an error that is not a task's, without a final newline; behind the last line
+/// An error in the form in which `ansible-playbook` shows one that is not a task's, without a final newline; after the last line
 /// of an excerpt there is an empty one.
 pub fn complaint(complaint: &Diagnostic) -> String {
     let place = complaint.origin.as_ref().map_or_else(String::new, |origin| format!("\n{}", excerpt(origin)));

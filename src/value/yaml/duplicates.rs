@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::value::mutex::Mutex;
 use crate::value::origin::Diagnostic;
 
-/// The complaint of a key that is there twice, where the file is read all the same.
+/// The warning about a duplicate key, if the file is still read.
 pub fn warning(complaint: Diagnostic) -> Diagnostic {
     Diagnostic { message: format!("{}; the last one is used", complaint.message), ..complaint }
 }
