@@ -57,7 +57,7 @@ pub(super) fn create(path: &Path, content: &[u8]) -> anyhow::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(content)?;
         file.as_file().sync_all()?;
-        // Somebody may have made it meanwhile.
+        // Another process may have created it meanwhile.
         file.persist_noclobber(path)?;
         Ok(())
     };

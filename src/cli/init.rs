@@ -24,7 +24,7 @@ struct InitHost<'a> {
     port: Option<u16>,
 }
 
-/// Prints a KarmadaDeployment with comments, for a person to go on from.
+/// Prints a KarmadaDeployment with comments, as a starting point.
 pub(super) fn print_new_deployment(args: &InitArgs) -> Result<ExitCode, CliError> {
     let hosts: Vec<InitHost<'_>> = match args.hosts.is_empty() {
         true => ["192.0.2.11", "192.0.2.12", "192.0.2.13"]

@@ -241,7 +241,7 @@ fn settings() -> Result<Settings, CliError> {
     Ok(settings)
 }
 
-/// Prints what a person should do now.
+/// Prints the next step for the user.
 fn note(message: &str) {
     print_error(message);
 }

@@ -63,7 +63,7 @@ pub(super) struct RunArgs {
     pub flush_cache: bool,
 }
 
-/// Whether a run keeps to its own hosts.
+/// Whether a run connects only to its own hosts.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Offline {
     /// Connect only to hosts of the inventory, to API servers, and to addresses given here; anything else is an error

@@ -70,7 +70,7 @@ pub enum HostKeys {
     Strict,
     /// An unknown key is recorded; a changed one is refused.
     AcceptNew,
-    /// Any key is let through but a revoked one; a person asked for it in so many words. A host whose key has changed
+    /// Any key except a revoked one is accepted, because the user explicitly configured it. A host whose key has changed
     /// gets no password, and the agent is not asked.
     Off,
 }

@@ -85,7 +85,7 @@ impl<'s> Proposal<'s> {
     /// Applies the plan, if all that it needs was agreed to.
     ///
     /// # Errors
-    /// The lock is held, the hosts are not as they were when the plan was made, or a run could not go on.
+    /// The lock is held, the hosts have changed since the plan was made, or a run could not continue.
     pub async fn apply(&self, agreed: Agreement, request: &LockRequest, control: &Control) -> Result<Answer, Error> {
         if let Some(planned) = self.plan.refused() {
             return Ok(Answer::Refused(planned.stage));

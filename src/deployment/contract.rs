@@ -217,7 +217,7 @@ pub struct MemberRow {
 }
 
 impl Status {
-    /// What is not well, each in a line.
+    /// Unhealthy parts, one per line.
     pub fn problems(&self) -> Vec<String> {
         let mut problems: Vec<String> = self.silent.iter().map(|host| format!("{host} does not answer")).collect();
         let etcd = self.etcd.iter().filter(|row| !row.healthy);

@@ -112,7 +112,7 @@ impl Deployment {
         }
     }
 
-    /// Refuses to go on with an inventory that was read again, if it is paused now, or describes another deployment or other hosts
+    /// Refuses to continue with an inventory that was read again, if it is paused now, or describes another deployment or other hosts
     /// than those that were locked.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ impl Journal {
     /// Writes how the run ended. After a failure the journal is as it was if it cannot be written.
     ///
     /// # Errors
-    /// The run went well, and this cannot be written.
+    /// The run succeeded, but this cannot be written.
     pub(super) async fn write_end(&self, outcome: Outcome, lock: &Lock, control: &Control) -> Result<(), Error> {
         let written = match outcome {
             Outcome::Interrupted => return Ok(()),

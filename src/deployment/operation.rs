@@ -22,7 +22,7 @@ pub enum Operation {
     Rollback { component: Option<String> },
     /// Of the control plane's certificates that are due.
     RenewCertificates,
-    /// Removes a host that is well from the control plane.
+    /// Removes a healthy host from the control plane.
     RemoveHost(String),
 }
 
@@ -155,7 +155,7 @@ impl<'s> PreparedOperation<'s> {
     /// Carries it out.
     ///
     /// # Errors
-    /// It failed when it was tried out; the lock is held; the hosts are not as they were then; the run could not go on.
+    /// Its dry run failed; the lock is held; the hosts have changed since then; the run could not continue.
     pub async fn carry_out(&self, request: &LockRequest, control: &Control) -> Result<Outcome, Error> {
         if !self.found.failures.is_empty() {
             return Err(Error::Refused { operation: self.operation.name() });

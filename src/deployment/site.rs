@@ -176,7 +176,7 @@ impl Phase<'_> {
         Ok(job)
     }
 
-    /// What an offline run keeps to. None: it is not offline.
+    /// The limits of an offline run. None: it is not offline.
     ///
     /// # Errors
     /// A setting makes no sense.

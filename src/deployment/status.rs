@@ -1,4 +1,4 @@
-//! How a deployment is: etcd, the components, the members and their certificates, and why they are not well.
+//! The state of a deployment: etcd, the components, the members and their certificates, and reasons for unhealthy ones.
 
 use std::collections::BTreeMap;
 

@@ -133,7 +133,7 @@ pub enum Status {
     Ok,
     Changed,
     Skipped,
-    /// Failed, but `ignore_errors` said to go on.
+    /// Failed, but `ignore_errors` made it continue.
     Ignored,
     Failed,
     Unreachable,

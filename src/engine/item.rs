@@ -109,7 +109,7 @@ impl<'a> Item<'a> {
         result
     }
 
-    /// None: go on. Otherwise the result of not running.
+    /// None: run the task. Otherwise the result of not running it.
     pub(super) fn admitted(&self) -> Result<Option<TaskResult>, template::Error> {
         for condition in &self.task.keywords.when {
             if !self.holds(condition)? {

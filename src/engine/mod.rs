@@ -89,7 +89,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// What an offline run keeps to; None: the run is not offline.
+    /// The limits of an offline run; None: the run is not offline.
     pub fn fence(&self) -> Option<Fence> {
         let besides = self.options.offline.as_ref()?;
         let addresses = self.inventory.hosts.keys().flat_map(|host| {
@@ -102,7 +102,7 @@ impl Job {
     }
 }
 
-/// A run cannot go on at all (a single host's failure is no such thing).
+/// A run cannot continue at all (a single host's failure is not such an error).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

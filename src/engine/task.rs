@@ -26,7 +26,7 @@ pub(super) async fn on_hosts(batch: &Arc<Batch>, task: &Arc<Task>, hosts: Vec<Ho
     announced(batch, task, hosts, false).await
 }
 
-/// As [`on_hosts`], for a task that tags have let through.
+/// As [`on_hosts`], for a task that tags select.
 pub(super) async fn announced(
     batch: &Arc<Batch>,
     task: &Arc<Task>,

@@ -146,7 +146,7 @@ fn certificates(text: &[u8]) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(text).filter_map(Result::ok).map(CertificateDer::into_owned).collect()
 }
 
-/// Takes any certificate: for `validate_certs: false`, which a person asked for in so many words.
+/// Accepts any certificate: for an explicit `validate_certs: false`.
 #[derive(Debug)]
 struct AcceptAnyCertificate(Arc<CryptoProvider>);
 

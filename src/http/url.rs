@@ -16,7 +16,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// Takes an address apart; the error says what is wrong and does not show a password.
+    /// Parses a URL; the error gives the reason and does not show a password.
     pub fn parse(text: &str) -> Result<Url, String> {
         let (secure, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),

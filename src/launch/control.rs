@@ -30,7 +30,7 @@ impl Control {
     /// Runs a job. None: it was ended at once.
     ///
     /// # Errors
-    /// It could not go on; its lock was taken over by another run.
+    /// It could not continue; another run took over its lock.
     pub async fn run(&self, job: Job) -> Result<Option<Recap>, Error> {
         self.run_into(job, self.events.clone()).await
     }

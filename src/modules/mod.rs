@@ -186,7 +186,7 @@ pub trait Module: DeserializeOwned + Send + Sync + 'static {
     /// What `plan` found to do.
     type Change: Send;
 
-    /// Looks at the host and says what would change. Check mode ends here.
+    /// Reads the host's state and returns the change. Check mode ends here.
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Self::Change>, Error>;
 
     /// Makes the change that `plan` found.

@@ -195,7 +195,7 @@ impl MountFacts {
         Ok(mounts)
     }
 
-    /// Adds what each file system says of its size; gives what is to be said of those that do not answer in time.
+    /// Adds what each file system says of its size; returns the warnings about those that time out.
     async fn add_sizes(&self, probe: &Probe, mounts: &mut [Mount]) -> Result<Vec<String>, Error> {
         if mounts.is_empty() {
             return Ok(Vec::new());

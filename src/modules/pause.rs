@@ -1,4 +1,4 @@
-//! `pause`: waits for some time, or until the person at the terminal says to go on. Once for all hosts.
+//! `pause`: waits for some time, or until a person at the terminal confirms. Once for all hosts.
 
 use std::time::{Duration, Instant};
 

@@ -277,7 +277,7 @@ impl Ufw {
                 Some("accept") => wanted != "allow",
                 Some("drop") => wanted != "deny",
                 Some(policy) => wanted != policy,
-                // Of a host that forwards nothing the status does not tell what it would do; to Ansible all is well.
+                // If a host does not forward, the status does not show this policy; Ansible treats that as unchanged.
                 None => !line("Default: ")
                     .split(", ")
                     .any(|part| [wanted, "disabled"].iter().any(|word| part == format!("{word} ({direction})"))),

@@ -23,7 +23,7 @@ impl Frames {
         Frames { reader, buffer: vec![0; 8 * 1024], held: 0..0 }
     }
 
-    /// Hands on all that is before the next `mark`, and passes over the mark. Not cancel safe: data that it read is lost.
+    /// Passes on all data before the next `mark`, and skips the mark. Not cancel safe: data that it read is lost.
     ///
     /// # Errors
     /// `UnexpectedEof` if the stream ends before the mark; else what the reader or the sink says.

@@ -1,4 +1,4 @@
-//! Questions of a run (`pause`) at the terminal, key by key: a time limit ends them, Ctrl-C asks whether to go on.
+//! Questions of a run (`pause`) at the terminal, key by key: a timeout ends them, Ctrl-C asks whether to continue.
 //! On standard error, as standard output may be for a program to read.
 
 use std::io::Write;
@@ -49,7 +49,7 @@ pub(super) fn ask_question(question: &Question) -> std::io::Result<Option<Answer
     }
 }
 
-/// After Ctrl-C: go on, or not.
+/// After Ctrl-C: continue, or abort.
 fn confirm(terminal: &Terminal, question: &Question) -> std::io::Result<Option<Answer>> {
     say("\nPress 'C' to continue the play or 'A' to abort\n")?;
     loop {

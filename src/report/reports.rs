@@ -47,7 +47,7 @@ enum State {
 pub struct ReportOutcome {
     /// Reports that are incomplete: the program must not exit with success.
     pub failures: Vec<String>,
-    /// What a person should know and the exit code need not tell.
+    /// Warnings that do not change the exit code.
     pub warnings: Vec<String>,
 }
 

@@ -189,7 +189,7 @@ impl ValidDocument {
         allowed: &ForeignResourceLimits,
     ) -> Result<NamedResource<Spec>, Vec<Diagnostic>> {
         let ValidDocument { metadata, spec, trust, digest, node } = self;
-        // The schema is made from the types, so what it lets through they take.
+        // The schema is generated from the types, so a valid document can be converted.
         let spec = serde_json::from_value(spec)
             .map_err(|error| vec![Diagnostic::new(format!("cannot read the document: {error}"), Some(&node.origin))])?;
         let Metadata { name, namespace, uid, .. } = metadata;

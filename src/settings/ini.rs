@@ -1,5 +1,5 @@
 //! The text of a configuration file: sections, keys and values, each with its place. Reads what Python's `configparser`
-//! reads as Ansible uses it: `key = value` or `key: value`, `#` and `;` comments, values that go on in indented lines.
+//! reads as Ansible uses it: `key = value` or `key: value`, `#` and `;` comments, values that continue in indented lines.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! `render.rs` runs the engine, `environment.rs` sets it up, `rewrite.rs` bends the language where Ansible differs,
 //! `operations.rs` does what Python's operators do, `guard.rs` keeps the engine's faults from ending a run,
-//! `lazy.rs` renders variables when they are looked at, `naming.rs` says what was undefined and where.
+//! `lazy.rs` renders variables on access, `naming.rs` finds the undefined variable and its location.
 
 mod args;
 mod blocking;

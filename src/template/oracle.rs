@@ -1,4 +1,4 @@
-//! Every template of `cases.json` gives what ansible-core 2.19.14 gave for it: the file was written by its templar.
+//! Every template of `cases.json` has the same result as in ansible-core 2.19.14, whose templar wrote the file.
 //! A case with `error` must fail; the words of the error are ours.
 
 use serde_json::Value as Json;

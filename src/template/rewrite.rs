@@ -206,7 +206,7 @@ fn bases(tokens: &[(Token<'_>, Span)], first: usize) -> Vec<usize> {
                 bases.push(last);
                 last = close;
             }
-            // A call of a name (`lookup(...)`) or a method: go on behind its arguments.
+            // A call of a name (`lookup(...)`) or a method: continue after its arguments.
             Some(Token::ParenOpen) => {
                 let Some(close) = closing(tokens, last + 1) else { return bases };
                 last = close;

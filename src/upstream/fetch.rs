@@ -110,7 +110,7 @@ impl Client {
         })
     }
 
-    /// A short answer, whatever its status, once the server is well.
+    /// A short response, whatever its status, after retries for server errors.
     pub(super) async fn download_text(
         &self,
         url: &Url,

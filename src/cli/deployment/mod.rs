@@ -106,7 +106,7 @@ impl SiteArgs {
 
     /// Opens the reports of the runs.
     async fn telling(&self, site: &Site) -> Result<ReportSession, CliError> {
-        // Only a run that keeps to its own hosts needs to know them.
+        // Only a run that connects only to its own hosts needs to know them.
         let fence = match &self.offline.besides {
             None => None,
             Some(_) => site.read_inventory().await?.fence()?,

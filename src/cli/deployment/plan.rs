@@ -22,7 +22,7 @@ pub(crate) struct PlanArgs {
     out: Option<PathBuf>,
 }
 
-/// Tries every stage out, and says what it would change.
+/// Makes a dry run of every stage, and returns its changes.
 pub(crate) fn run_plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
     args.site.carry_out(&[], async |site, control| {
         let Some(plan) = planning::plan(site, args.limit.clone(), control).await? else {

@@ -1,4 +1,4 @@
-//! `windlass status`: how etcd, the components, the members and their certificates are, and why they are not well.
+//! `windlass status`: the state of etcd, the components, the members and their certificates, and reasons for unhealthy ones.
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -24,7 +24,7 @@ pub(super) enum Format {
     Json,
 }
 
-/// Asks all hosts, changes nothing. The exit code is 2 when something is not well, 4 when a host was not reached.
+/// Queries all hosts, changes nothing. The exit code is 2 when something is unhealthy, 4 when a host is unreachable.
 pub(crate) fn run_status(args: &StatusArgs) -> Result<ExitCode, CliError> {
     args.site.carry_out(&[], async |site, control| {
         let Some(report) = status::read_status(site, control).await? else { return Ok(ExitCode::Interrupted) };

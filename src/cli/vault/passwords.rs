@@ -138,7 +138,7 @@ fn default_name(settings: &Settings) -> String {
     settings.text_setting(&list::VAULT_IDENTITY).unwrap_or_else(|| "default".to_string())
 }
 
-/// The content of a password file, or what it prints if it is executable; `whose` says what it lets in to.
+/// The content of a password file, or what it prints if it is executable; `whose` names its purpose.
 pub(crate) fn password_of(path: &Path, whose: &str) -> anyhow::Result<Secret> {
     let context = || format!("cannot read the {whose} password file {}", path.display());
     let executable = std::fs::metadata(path).with_context(context)?.permissions().mode() & 0o111 != 0;

@@ -1,4 +1,4 @@
-//! Which host and user names are let through: they become words of a shell in `ProxyCommand`, as in OpenSSH, so what a
+//! Which host and user names are accepted: they become words of a shell in `ProxyCommand`, as in OpenSSH, so what a
 //! shell would understand is refused before any of them is used.
 
 /// What a shell would not take as part of a word.

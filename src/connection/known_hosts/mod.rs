@@ -83,7 +83,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// None: a comment, or nothing that can be read (as OpenSSH, which passes over it).
+    /// None: a comment, or nothing that can be read (as OpenSSH, which skips it).
     fn parse(text: &str, file: &Path, line: usize) -> Option<Entry> {
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {

@@ -24,7 +24,7 @@ use crate::connection::{Confinement, Error, Stream, Target};
 /// Jump hosts one behind the other; more is a circle.
 const MAX_JUMPS: usize = 8;
 
-/// As OpenSSH's servers: who has not logged in by then is thrown out.
+/// As OpenSSH's servers: the timeout for the login.
 const LOGIN_GRACE: Duration = Duration::from_secs(120);
 
 /// Why there is no connection.

@@ -200,7 +200,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Reads a private key. An error says what a person can do about it, and nothing of the key.
+/// Reads a private key. An error says what to do, and shows nothing of the key.
 pub(super) fn private_key(path: &Path, passphrase: Option<&Secret>) -> Result<PrivateKey, String> {
     let shown = path.display();
     if fs::read_to_string(path).is_ok_and(|text| PublicKey::from_openssh(text.trim()).is_ok()) {

@@ -72,7 +72,7 @@ impl HostKeyCheck {
         &self.name
     }
 
-    /// Whether to go on with a host that shows this key. With checking off, a host whose key has changed is let through
+    /// Whether to continue with a host that presents this key. With checking off, a host whose key has changed is accepted
     /// without being trusted, and a revoked key is refused, as OpenSSH does.
     fn decide(&self, shown: &PublicKeyOrCertificate, distrust: &UntrustedKeyReason) -> Result<(), Error> {
         match (self.known.check_host_key(&self.name, shown), self.policy) {

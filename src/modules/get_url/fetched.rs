@@ -41,7 +41,7 @@ pub(super) enum DownloadSource {
 }
 
 impl DownloadSource {
-    /// The error says what is wrong and does not show a password.
+    /// The error gives the reason and does not show a password.
     pub(super) fn parse_source(text: &str) -> Result<DownloadSource, String> {
         let Some(rest) = text.strip_prefix("file:") else { return Url::parse(text).map(DownloadSource::Web) };
         let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! Kubeconfigs: a file of the controller or of the host, or content. What such a file of the host refers to lies on the
+//! Kubeconfigs: a file of the controller or of the host, or content. Files that a kubeconfig of the host refers to are on the
 //! host, too, and nothing that it names is ever run here. One of the controller may be a vault file.
 
 use std::path::Path;

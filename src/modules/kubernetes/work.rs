@@ -77,7 +77,7 @@ pub(crate) struct ApplyOptions {
     pub delete: DeleteOptions,
     pub wait: Option<WaitLimits>,
     pub condition: Option<Condition>,
-    /// Nothing will be changed, so what is not there yet may be there by then.
+    /// In check mode nothing changes, so a missing object may exist in the real run.
     pub check: bool,
 }
 

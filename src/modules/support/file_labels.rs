@@ -88,7 +88,7 @@ impl Labels {
                 if !here.check {
                     let output = remote.run(&Command::program(argv.iter().cloned())).await?;
                     succeeded(&argv, &output)?;
-                    // chattr says that all is well when the kernel refused.
+                    // chattr reports success even if the kernel refused.
                     if argv[0] == "chattr" && !output.stderr.is_empty() {
                         return Err(Error::failed(words_of(&argv, &output)));
                     }

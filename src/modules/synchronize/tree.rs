@@ -222,7 +222,7 @@ pub(super) async fn host_tree_entries(
     Ok(listed)
 }
 
-/// A host says what it likes; no path may lead out of the directory.
+/// The host's answer is untrusted: no path may point outside the directory.
 fn check_name(path: &str, top: &str) -> Result<(), Error> {
     if path.split('/').any(|part| matches!(part, "." | "..")) || path.starts_with('/') {
         return Err(Error::failed(format!("the host reports a path {path:?} that points outside {top}")));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::sections::{Facts, Sections};
 
-/// What was found: the first that says what the host is counts, all are kept.
+/// The guesses: the first one about the host itself is used, all are kept.
 #[derive(Default)]
 struct VirtualizationGuess<'a> {
     /// Kind and role.

@@ -1,4 +1,4 @@
-//! A host that is let through without being trusted gets no password for sudo.
+//! A host that is accepted without being trusted gets no password for sudo.
 
 use super::*;
 

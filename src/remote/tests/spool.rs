@@ -133,7 +133,7 @@ async fn a_session_that_hears_nothing_ends_with_all_that_it_runs() {
         session.args(["-c", &watch.join(" ")]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut session = session.spawn().unwrap();
         let mut requests = session.stdin.take().unwrap();
-        // Ended, it says that all went well.
+        // When it ends, it reports success.
         let program = "( wl_go sh -c 'trap \"exit 0\" TERM; echo $$; sleep 1000 & wait' ); wl_q=1; wl_r $?";
         requests.write_all(format!("{impatient}echo $$\n{program}\n").as_bytes()).unwrap();
         let mut lines = BufReader::new(session.stdout.take().unwrap()).lines();

@@ -96,7 +96,7 @@ impl Minimal {
         self.say(colour, &format!("{host} | {word} => {text}"))
     }
 
-    /// Of `debug` only what it was asked for, if it went well.
+    /// For `debug`, only the requested values, if it succeeded.
     fn shown(&self, task: &TaskStart, result: &TaskResult, mut object: Map<String, Plain>) -> Map<String, Plain> {
         if task.action == "debug" && !result.failed() {
             result::only_of_debug(&mut object);

@@ -1,4 +1,4 @@
-//! The tree of spans, and a collector that is well, refuses, hangs or is not there.
+//! The tree of spans, and a collector that works, refuses, hangs or does not run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

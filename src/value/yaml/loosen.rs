@@ -194,7 +194,7 @@ impl Scan {
         }
     }
 
-    /// What follows a plain scalar in its line; None: nothing, it may go on.
+    /// What follows a plain scalar in its line; None: nothing, it may continue.
     fn plain<'t>(&self, rest: &'t str) -> Option<&'t str> {
         let mut before = ' ';
         for (at, c) in rest.char_indices() {
