@@ -60,7 +60,7 @@ pub struct Bundle {
     manifest: Option<Manifest>,
 }
 
-/// A file of a bundle that was asked for, its digest already checked against the manifest.
+/// A requested file of a bundle, its digest already checked against the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundProgram {
     pub path: PathBuf,
@@ -70,7 +70,7 @@ pub struct FoundProgram {
     pub sha256: String,
 }
 
-/// What is asked for.
+/// The request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProgramQuery<'a> {
     pub component: &'a str,
@@ -102,7 +102,7 @@ impl Bundle {
         }
     }
 
-    /// The one file that is asked for. Refused: nothing fits, several do, or the file is not what the manifest says.
+    /// The single file that matches. Refused: no file matches, several do, or the file differs from the manifest.
     pub fn find_program(&self, wanted: ProgramQuery<'_>) -> Result<FoundProgram, Error> {
         let items = match &self.manifest {
             Some(manifest) => manifest.files.clone(),

@@ -25,7 +25,7 @@ pub(super) fn of_path(relative: &Path) -> Option<String> {
     relative.ancestors().skip(1).find_map(|above| first_in(above.file_name()?.to_str()?))
 }
 
-/// What a program answers to `--version`, or to `version`. None: it does not run here, or says no such thing.
+/// A program's output for `--version`, or for `version`. None: it does not run here, or has no such output.
 pub(super) fn as_it_says(program: &Path) -> Option<String> {
     ["--version", "version"].into_iter().find_map(|question| first_in(&answer(program, question)?))
 }
@@ -33,7 +33,7 @@ pub(super) fn as_it_says(program: &Path) -> Option<String> {
 fn answer(program: &Path, question: &str) -> Option<String> {
     let mut child = Command::new(program)
         .arg(question)
-        // Not asked for a server's version, and nothing to read a configuration from.
+        // It must not query a server's version, and finds no configuration to read.
         .env_remove("KUBECONFIG")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

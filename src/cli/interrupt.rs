@@ -24,7 +24,7 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on, on a thread of its own: the run's threads may all be busy with a template that has no end.
+    /// Starts to listen, on its own thread: the run's threads may all be busy with an endless template.
     /// Sets `stopping` when no further task is to be begun, and `at_once` when the run is to end at once.
     pub(super) fn listen(
         stopping: Arc<AtomicBool>,

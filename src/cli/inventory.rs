@@ -61,7 +61,7 @@ pub(super) struct InventoryArgs {
     group: Option<String>,
 }
 
-/// Prints what was asked for. What was decrypted is hidden: `ansible-inventory` prints it encrypted.
+/// Prints the requested data. Decrypted values are hidden: `ansible-inventory` prints it encrypted.
 pub(super) fn print_inventory(args: &InventoryArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;

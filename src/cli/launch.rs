@@ -84,7 +84,7 @@ fn needs_inventory(play: &Arc<Play>) -> bool {
     !localhost(&play.hosts.value)
 }
 
-/// Says how hosts are reached; asks for the passwords that were asked for, which no report shows.
+/// Returns how to connect to hosts; prompts for the requested passwords, which no report shows.
 pub(super) fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -> Result<(), CliError> {
     connection.refuse_own_login(&job.inventory)?;
     job.defaults = connection.defaults(settings)?;

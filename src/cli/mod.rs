@@ -112,7 +112,7 @@ enum Command {
 pub enum CliError {
     /// Invalid input: every error, with its location.
     Written(Vec<Diagnostic>),
-    /// What was asked for does not go together, or is not there.
+    /// The request is contradictory, or names something that does not exist.
     Asked(anyhow::Error),
     /// Anything else.
     Other(anyhow::Error),

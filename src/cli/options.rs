@@ -157,7 +157,7 @@ enum HostKeyPolicy {
 }
 
 impl ConnectionArgs {
-    /// The options of the engine; asks for the passwords that were asked for.
+    /// The options of the engine; prompts for the requested passwords.
     pub(super) fn defaults(&self, settings: &Settings) -> Result<Defaults, CliError> {
         let given = |setting| settings.given(setting).map(|found| found.value.to_string());
         let password = self.password(settings)?;
@@ -205,7 +205,7 @@ impl ConnectionArgs {
         Ok(deployment::refuse_own_login(self.own_login(), inventory)?)
     }
 
-    /// The login password: asked for, or read from a file.
+    /// The login password: from a prompt or a file.
     fn password(&self, settings: &Settings) -> Result<Option<Secret>, CliError> {
         let file = self.connection_password_file.clone();
         let setting = || settings.path_setting(&list::CONNECTION_PASSWORD_FILE);
@@ -216,7 +216,7 @@ impl ConnectionArgs {
         }
     }
 
-    /// The become password: asked for, read from a file, or set.
+    /// The become password: from a prompt, a file, or a setting.
     fn become_password(&self, settings: &Settings, login: Option<&Secret>) -> Result<Option<Secret>, CliError> {
         let file = self.become_password_file.clone();
         let setting = || settings.path_setting(&list::BECOME_PASSWORD_FILE);

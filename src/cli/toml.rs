@@ -13,7 +13,7 @@ fn table(object: &Map<String, Json>, path: &mut Vec<String>, text: &mut String) 
     let nested = |value: &&Json| matches!(value, Json::Object(inner) if !inner.is_empty());
     let plain = object.iter().filter(|(_, value)| !nested(value) && !value.is_null());
     let own: String = plain.map(|(name, value)| format!("{} = {}\n", key(name), inline(value))).collect();
-    // A table that holds only tables needs no line of its own.
+    // A table that contains only tables needs no separate line.
     if !path.is_empty() && (!own.is_empty() || object.is_empty()) {
         if !text.is_empty() {
             text.push('\n');

@@ -15,7 +15,7 @@ use super::{Confinement, Connection, Error, Exit, Process, Stream};
 
 /// How many programs run at once, as an SSH server allows by default.
 const CAPACITY: usize = 8;
-/// How long a program whose end was asked for may take to see the end of its input, and then to heed a TERM.
+/// How long a stopped program may take to exit after the end of its input, and then after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The way to the controller itself.

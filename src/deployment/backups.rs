@@ -304,7 +304,7 @@ fn verify_raw(path: &Path) -> Result<(u64, String), BackupError> {
     }
 }
 
-/// Reads all of it into `digest`, and returns one of its own.
+/// Reads all of it into `digest`, and returns a separate digest.
 fn copy_into(from: &mut impl Read, digest: &mut Sha256) -> io::Result<Sha256> {
     let mut own = Sha256::new();
     let mut piece = vec![0; 1 << 16];

@@ -42,7 +42,7 @@ pub struct PlannedChange {
     pub what: String,
     /// The task that would do it.
     pub task: String,
-    /// How its content would change, as a unified diff. Empty if it was not asked for, or is secret.
+    /// How its content would change, as a unified diff. Empty if it was not requested, or is secret.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
 }
@@ -206,7 +206,7 @@ impl Changes {
     }
 }
 
-/// What a role reports to windlass in a fact of its own. None: nothing.
+/// What a role reports to windlass in its own fact. None: nothing.
 fn reported<T: Reported>(result: &TaskResult) -> Option<Result<T, String>> {
     let value = result.values.get("ansible_facts")?.get_attr(T::VARIABLE).ok()?;
     (!value.is_undefined()).then(|| T::read(&value))

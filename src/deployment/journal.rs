@@ -23,7 +23,7 @@ pub struct Journal {
     #[serde(rename = "deed")]
     pub operation: String,
     pub deployment: String,
-    /// SHA-256 of what was asked for.
+    /// SHA-256 of the request.
     pub digest: String,
     /// `alice@workstation`.
     pub who: String,

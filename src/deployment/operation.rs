@@ -203,7 +203,7 @@ impl<'s> PreparedOperation<'s> {
         Ok(outcome)
     }
 
-    /// Whether the same was asked for, and a second dry run finds the same changes. A service that fails and restarts again and
+    /// Whether the request is the same, and a second dry run finds the same changes. A service that fails and restarts again and
     /// again changes its state between any two looks, and a rollback may be what ends that.
     async fn same_changes(&self, phase: &Phase<'_>, now: &Observed, control: &Control) -> Result<bool, Error> {
         if self.observed.get(ASKED) != now.get(ASKED) {

@@ -134,7 +134,7 @@ impl Plan {
     }
 }
 
-/// The digest of what was asked for.
+/// The digest of the request.
 pub fn asked(observed: &Observed) -> Option<String> {
     let mut digest = Sha256::new();
     observed.get(ASKED)?.iter().for_each(|(name, value)| digest.update(format!("{name} {value}\n")));

@@ -135,7 +135,7 @@ fn is_of_one_member(stage: Stage, failure: &TaskFailure, inventory: &Inventory) 
         && !stage::locked_hosts(inventory).iter().any(|host| **host == *failure.host)
 }
 
-/// What the hosts are like, and digests of what was asked for. `vars`: what the operation sets over the inventory, such as another
+/// The state of the hosts, and digests of the request. `vars`: what the operation sets over the inventory, such as another
 /// bundle. None: the caller cancelled it.
 pub(super) async fn observe(
     phase: &Phase<'_>,

@@ -51,7 +51,7 @@ pub struct Phase<'s> {
     inventory: Inventory,
 }
 
-/// A run that is asked for.
+/// A requested run.
 #[derive(Default)]
 pub struct Run<'a> {
     /// None: a job without plays, to look at variables with.
@@ -66,7 +66,7 @@ pub struct Run<'a> {
 }
 
 impl Site {
-    /// What is asked for once, however many requests follow. Its passwords are hidden in all outputs.
+    /// What is read only once, for any number of requests. Its passwords are hidden in all outputs.
     ///
     /// # Errors
     /// No inventory is named, or the playbooks belong to another version of this program.
@@ -84,7 +84,7 @@ impl Site {
     /// Reads the inventory.
     ///
     /// # Errors
-    /// It is written wrongly, cannot be asked for, or a password of the person's own was given for a resource from an API.
+    /// It is invalid, cannot be prompted for, or the user's own password was given for a resource from an API.
     pub async fn read_inventory(&self) -> Result<Phase<'_>, Error> {
         let reading = InventoryOptions { duplicates: self.duplicates.clone(), ..options::reading(&self.settings)? };
         let (sources, keyring) = (self.sources.clone(), self.keyring.clone());

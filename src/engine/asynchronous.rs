@@ -8,7 +8,7 @@ use crate::modules::{self, Async, Effect, ModuleResult, Outcome, async_job};
 use crate::remote::Remote;
 use crate::value::{Value, Vars, mapping};
 
-/// How often a task with no `poll` of its own is asked after.
+/// How often to query a task without `poll`.
 const INTERVAL: Duration = Duration::from_secs(15);
 /// How long after its limit a job is expected to have been ended by its host.
 const GRACE: Duration = Duration::from_secs(1);

@@ -57,7 +57,7 @@ pub(crate) enum HostState {
     Unreachable,
     /// `meta: end_host` or `end_play`.
     Ended,
-    /// Another host's failure ended the play for it (`any_errors_fatal`); no failure of its own.
+    /// Another host's failure ended the play for it (`any_errors_fatal`); it did not fail itself.
     Halted,
 }
 

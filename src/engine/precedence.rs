@@ -372,7 +372,7 @@ fn vars_file(
     }
 }
 
-/// `hostvars`: every host of the inventory, its variables rendered when they are asked for.
+/// `hostvars`: every host of the inventory, its variables rendered on access.
 struct AllHosts {
     run: std::sync::Weak<Run>,
 }

@@ -7,7 +7,7 @@ use minijinja::value::ValueKind;
 
 use crate::value::{Value, Vars, merged};
 
-/// Figures of the run, and of each host that has some of its own.
+/// Figures of the run, and of each host with figures.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
     pub run: Vars,

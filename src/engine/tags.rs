@@ -10,7 +10,7 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// Ansible's rules: `always` runs unless skipped by name, `never` only when asked for by name or by another tag of
+    /// Ansible's rules: `always` runs unless skipped by name, `never` only when selected by name or by another tag of
     /// the same task, `tagged`, `untagged` and `all` are sets.
     pub fn allow(&self, tags: &[Arc<str>]) -> bool {
         let has = |name: &str| tags.iter().any(|tag| tag.as_ref() == name);

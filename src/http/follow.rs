@@ -1,4 +1,4 @@
-//! A request that is sent again where a login is asked for, and where the answer points elsewhere.
+//! Requests that are sent again with a login, and that follow redirects.
 
 use std::time::Duration;
 

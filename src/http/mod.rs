@@ -102,7 +102,7 @@ impl Response {
     }
 }
 
-/// Sends one request over a connection of its own and takes the whole answer.
+/// Sends one request over a new connection and reads the whole response.
 pub(crate) async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) -> Result<Response, HttpError> {
     let address = request.url.address();
     match tokio::time::timeout(limit, exchange(probe, tls, request)).await {
@@ -162,7 +162,7 @@ async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Respons
     talk(stream, request, None).await
 }
 
-/// Sends one request from this machine, over a connection of its own, and takes the whole answer.
+/// Sends one request from this machine, over a new connection, and reads the whole response.
 pub(crate) async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, HttpError> {
     let address = request.url.address();
     let exchange = async { talk(connect_from_here(tls, request).await?, request, None).await };

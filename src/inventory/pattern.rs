@@ -98,7 +98,7 @@ impl Inventory {
         }
     }
 
-    /// A host that a source calls this very host, whatever of its names was asked for, or else the implicit one.
+    /// The host that a source marks as this machine, whichever of its names was requested, or else the implicit one.
     fn localhost(&self, name: &str) -> Option<Arc<str>> {
         let defined = self.hosts.keys().find(|host| LOCALHOST.contains(&&***host));
         defined.or_else(|| self.implicit.get_key_value(name).map(|(name, _)| name)).cloned()

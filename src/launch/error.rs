@@ -3,7 +3,7 @@
 use crate::engine;
 use crate::value::origin::Diagnostic;
 
-/// Why there is no run, or why one ended early. A single host's failure is no such thing.
+/// Why there is no run, or why one ended early. The failure of a single host is not such an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Invalid input: every error, with its location.

@@ -39,7 +39,7 @@ pub struct LintFile {
     pub broken: Option<Diagnostic>,
 }
 
-/// Everything that was asked for.
+/// Everything that was requested.
 pub struct Project {
     pub files: Vec<LintFile>,
     /// The errors of every load of it, and the warnings.

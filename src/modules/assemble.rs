@@ -189,7 +189,7 @@ impl Assemble {
     }
 }
 
-/// The fragments one after the other, each on a line of its own; the delimiter between them, too.
+/// The fragments one after the other, each starting on a new line, and so does the delimiter between them.
 fn join(fragments: &[Vec<u8>], delimiter: Option<&str>) -> Vec<u8> {
     let mut whole: Vec<u8> = Vec::new();
     for (at, fragment) in fragments.iter().enumerate() {

@@ -153,7 +153,7 @@ impl Module for AuthorizedKey {
         };
         let (uid, gid) = match account {
             Some(account) => (account.uid, account.gid),
-            // With a path of its own, check mode can tell without the user.
+            // With a path argument, check mode works without the user.
             None if here.check => (0, 0),
             None => return Err(self.no_user()),
         };

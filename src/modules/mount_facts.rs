@@ -1,4 +1,4 @@
-//! `mount_facts`: what is mounted, or could be, from the sources that are asked for.
+//! `mount_facts`: mounted and known file systems, from the requested sources.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -115,7 +115,7 @@ impl Local for Reboot {
 }
 
 impl Reboot {
-    /// Restarts from a session of its own, a moment later, so that the answer still reaches us.
+    /// Restarts from a new session, a moment later, so that the response still arrives.
     fn line(&self) -> String {
         let usual = format!("shutdown -r now {} || reboot", quote(&self.msg));
         let command = self.reboot_command.clone().unwrap_or(usual);

@@ -320,7 +320,7 @@ impl Status {
     fn enabled(&self) -> Enabled {
         match self.get("UnitFileState") {
             "enabled" | "linked" => Enabled::Known(Some(true)),
-            // Enabled until the next reboot, or under another name only: asked for outright, it is enabled.
+            // A unit that is enabled only until the next reboot, or only under an alias, gets enabled if the task requests it.
             "disabled" | "enabled-runtime" | "linked-runtime" | "indirect" | "alias" | "masked" | "masked-runtime" => {
                 Enabled::Known(Some(false))
             }

@@ -11,7 +11,7 @@ use crate::value::origin::Diagnostic;
 use crate::value::yaml::{self, Node, NodeKind};
 use crate::value::{Origin, Source, Vars};
 
-/// What was asked for.
+/// The request.
 #[derive(Debug)]
 pub struct AdHoc<'a> {
     pub pattern: &'a str,

@@ -104,7 +104,7 @@ fn around_role(path: &Path) -> PathBuf {
     parent(&parent(path))
 }
 
-/// The task that gathers facts before a play's first. It is tagged `always` unless the play has tags of its own.
+/// The task that gathers facts before a play's first. It is tagged `always` unless the play has tags.
 pub fn setup_task(play: &Play, doc: &'static Doc) -> Task {
     let mut keywords = (*play.keywords).clone();
     if keywords.tags.is_empty() {

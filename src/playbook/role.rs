@@ -169,7 +169,7 @@ impl LoadState<'_> {
         }
     }
 
-    /// The steps of one use: its dependencies', then a block of its own.
+    /// The steps of one use: its dependencies', then its own block.
     pub(super) fn use_role(&mut self, used: RoleReference, around: &InheritedKeywords) -> Vec<Step> {
         let Some(path) = self.role_directory(&used.name, &used.origin, around) else { return Vec::new() };
         if self.open_roles.contains(&path) {

@@ -72,7 +72,7 @@ fn flags(user: &Become) -> Result<String, Error> {
     Ok(words.iter().filter(|word| !ours(word)).map(|word| quote::quote_word(word) + " ").collect())
 }
 
-/// Waits until the session is `arrived`, and gives the password if it is asked for.
+/// Waits until the session is `arrived`, and sends the password at the prompt.
 pub(super) async fn answer_prompt(
     user: &Become,
     nonce: &str,
@@ -125,7 +125,7 @@ enum PromptKind {
     Yes,
 }
 
-/// Whether the password is asked for, or again after it was given.
+/// Whether the program prompts for the password, or again after it got it.
 fn asks(method: Method, nonce: &str, text: &str, answered: bool) -> PromptKind {
     match method {
         Method::Sudo if text.matches(&prompt(nonce)).count() > usize::from(answered) => PromptKind::Yes,

@@ -193,7 +193,7 @@ impl Session {
             .replace("@TOKEN@", &record.token.to_string())
             .replace("@RUN@", record.run_id());
         self.write_script(&text).await?;
-        // What a session says of its user need not be true; whom we asked for is.
+        // A session may report a wrong user; the requested user is right.
         let name = user.map_or(&*self.account.user, |user| user.user.trim_start_matches('#')).to_owned();
         let found = self.ask("wl_me").await?;
         let words = String::from_utf8_lossy(&found.stdout).into_owned();

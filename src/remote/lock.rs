@@ -103,7 +103,7 @@ impl LockAttempt {
     }
 }
 
-/// The script with what is asked, in a shell of its own.
+/// The script with the request, in a separate shell.
 fn asks(directory: &str, what: &str) -> Result<String, Error> {
     let lines = SCRIPT.lines().filter(|line| !line.starts_with('#'));
     let script: String = lines.flat_map(|line| [line, "\n"]).collect();

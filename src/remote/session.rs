@@ -113,7 +113,7 @@ impl Session {
         }
         if let Some(user) = user.filter(|user| user.user != session.account.user) {
             let reason = format!("the session is {}'s", session.account.user);
-            // `root` under another name, or a number: then it is whom we asked for.
+            // `root` under another name, or a number: then it counts as the requested user.
             if !session.is_account(&user.user).await? {
                 return Err(Error::Become { user: user.user.clone(), reason, hint: None });
             }

@@ -38,7 +38,7 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<(Stat, &[u8])> {
     let name = |text: &str| if text == "UNKNOWN" { String::new() } else { text.to_owned() };
     stat.user = name(next()?);
     stat.group = name(next()?);
-    // `stat` ends what it prints with a line feed of its own.
+    // `stat` ends its output with a line feed.
     Some((stat, rest.strip_prefix(b"\n").unwrap_or(rest)))
 }
 

@@ -118,7 +118,7 @@ trait Report: Send {
         self.show()
     }
 
-    /// Timings, shortly before the last event; only if they were asked for.
+    /// Timings, shortly before the last event; only if they were requested.
     fn profile(&mut self, _: SystemTime, _: &Profile) -> io::Result<()> {
         Ok(())
     }

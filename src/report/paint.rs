@@ -50,7 +50,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(harmless)
 }
 
-/// As [`harmless`], of a text that must not begin lines of its own: a name, a label.
+/// As [`harmless`], of a text that must not start new lines: a name, a label.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     match harmless(text) {
         text if text.contains('\n') => Cow::Owned(text.replace('\n', "\\n")),

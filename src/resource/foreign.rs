@@ -149,7 +149,7 @@ pub(super) fn foreign_fields(kind: &str) -> &'static [(&'static str, Rule)] {
     }
 }
 
-/// The rule of a field, if it has one of its own.
+/// The rule of a field, if it has one.
 pub(super) fn rule(fields: &[(&str, Rule)], pattern: &str) -> Option<Rule> {
     fields.iter().find(|(field, _)| *field == pattern).map(|(_, rule)| *rule)
 }

@@ -1,4 +1,4 @@
-//! `EtcdBackup` and `EtcdRestore`: what is asked for; nothing acts on them yet.
+//! `EtcdBackup` and `EtcdRestore`: their fields; no code acts on them yet.
 
 #![expect(clippy::duplicated_attributes, reason = "columns of one type have the same attribute")]
 

@@ -70,7 +70,7 @@ impl ComponentEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunsOn {
-    /// On hosts of its own choice, or on all.
+    /// On chosen hosts, or on all.
     OnItsGroup,
     /// On every host with an API server, which calls it on its own host.
     WithTheApiServer,

@@ -68,7 +68,7 @@ fn has_usual_syntax(options: &Options) -> bool {
         && comment.is_none()
 }
 
-/// Renders in an engine of its own, which finds the files that the text names.
+/// Renders in a separate engine, which finds the files that the text names.
 fn in_a_copy(body: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, minijinja::Error> {
     let syntax = syntax(options)?;
     let mut engine = engine::copy_of(scope.engine);

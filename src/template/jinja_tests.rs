@@ -488,7 +488,7 @@ fn cased(text: &str, wanted: fn(char) -> bool, other: fn(char) -> bool) -> bool 
     text.chars().any(wanted) && !text.chars().any(other)
 }
 
-/// A URL in parts, if it is one and of the schemes that are asked for. What is false has no parts, as in Python.
+/// A URL in parts, if it is valid and has one of the requested schemes. A false value counts as an empty URL, as in Python.
 fn url(mut args: Args) -> Result<Option<Url>, Error> {
     let (value, schemes) = (args.req("value")?, args.opt("schemes").filter(Value::is_true));
     args.no_more_arguments()?;

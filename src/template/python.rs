@@ -37,7 +37,7 @@ pub(super) fn to_number(value: &Value) -> Value {
 /// How two values are ordered, which must hold nothing lazy; None: they are not (not a number).
 ///
 /// # Errors
-/// When Python does not compare values of their types; `sign` is the comparison that was asked for.
+/// When Python does not compare values of their types; `sign` is the operator.
 pub(super) fn order(a: &Value, b: &Value, sign: &str) -> Result<Option<Ordering>, Error> {
     use ValueKind::{Bool, Bytes, Iterable, Number, Seq, String};
     match (a.kind(), b.kind()) {

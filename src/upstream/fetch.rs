@@ -204,7 +204,7 @@ impl Client {
         let begin = match head.status {
             200 => 0,
             206 if validator.is_some() && starts_at(head, there) => there,
-            // Not what was asked for, or nothing is left: begin again.
+            // The range differs from the request, or nothing is left: start again.
             206 | 416 => {
                 self.discard(partial)?;
                 return Err(AttemptError::Passing(format!("it responded {} to a request to resume", head.status)));

@@ -1,4 +1,4 @@
-//! Members of tar archives, read with limits: nothing is written but what was asked for, where it was asked for.
+//! Members of tar archives, read with limits: only requested members are written, and only to the requested path.
 
 use std::cell::Cell;
 use std::fs::File;

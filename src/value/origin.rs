@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Source {
     pub path: PathBuf,
     pub text: String,
-    /// Where the lines begin, bytes; found when the first line is asked for.
+    /// The byte offsets of lines; computed when the first line is requested.
     lines: OnceLock<Vec<usize>>,
 }
 

@@ -1,5 +1,5 @@
 //! Foreign text in systemd's unit and environment files, and in the configuration of other services: the one place that
-//! quotes it, or refuses what cannot be quoted. A line break would begin a directive of its own, which systemd obeys as root.
+//! quotes it, or refuses what cannot be quoted. A line break would start a new directive, which systemd executes as root.
 
 /// Directives that limit what a service may use. None of them names a program, a file, a user or another unit.
 pub const LIMITS: &[&str] = &[

@@ -17,7 +17,7 @@ pub(super) struct InventoryFace {
     _flush_cache: bool,
 }
 
-/// Prints what was asked for.
+/// Prints the requested data.
 pub(super) fn run_ansible_inventory(face: &InventoryFace) -> Result<ExitCode, CliError> {
     inventory::print_inventory(&face.args)
 }

@@ -1,4 +1,4 @@
-//! The passwords that vaults are read and written with: named by options and settings, or asked for.
+//! The passwords that vaults are read and written with: from options and settings, or from a prompt.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -49,7 +49,7 @@ pub(super) fn to_write(passwords: &VaultPasswords, settings: &Settings) -> anyho
     new(&files(passwords, settings), &ids, asked, settings)
 }
 
-/// Passwords to encrypt with; one is asked for if that was asked for, or if none is named.
+/// Passwords to encrypt with; prompts for one if an option says so, or if none is named.
 pub(super) fn new(
     files: &[std::path::PathBuf],
     ids: &[String],

@@ -300,7 +300,7 @@ pub(super) fn key_fingerprint(key: &PublicKey) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }
 
-/// All that we can check, best first. SHA-1 signatures are not asked for.
+/// All that we can check, best first. SHA-1 signatures are not offered.
 pub(super) fn all_algorithms() -> Vec<Algorithm> {
     let ecdsa = |curve| Algorithm::Ecdsa { curve };
     let rsa = |hash| Algorithm::Rsa { hash: Some(hash) };

@@ -82,7 +82,7 @@ struct Login<'a> {
 /// What became of one attempt.
 enum Attempt {
     In,
-    /// Right, and something else is asked for as well.
+    /// Accepted, and the server requires a further method.
     Further,
     No,
 }
@@ -112,7 +112,7 @@ impl Login<'_> {
             match attempt {
                 // Anything sent after success is not answered.
                 Attempt::In => return Ok(()),
-                // Another key may be asked for; another password we do not have.
+                // A second key may be tried; there is no second password.
                 Attempt::Further if method == Method::PublicKey => {}
                 Attempt::Further | Attempt::No => self.methods.retain(|left| *left != method),
             }

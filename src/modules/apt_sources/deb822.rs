@@ -1,4 +1,4 @@
-//! `deb822_repository`: a source of packages as a file of its own, with its key.
+//! `deb822_repository`: a source of packages in its own file, with its key.
 
 use std::time::Duration;
 

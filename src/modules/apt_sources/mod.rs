@@ -1,4 +1,4 @@
-//! Where apt gets packages from: `apt_repository` (one line of a list) and `deb822_repository` (a file of its own).
+//! Where apt gets packages from: `apt_repository` (one line of a list) and `deb822_repository` (a separate file).
 
 pub(super) mod deb822;
 mod list;

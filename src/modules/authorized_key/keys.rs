@@ -120,7 +120,7 @@ pub(super) fn split_options(text: &str) -> Vec<String> {
 /// The keys that a task gives, one a line; blank lines and comments are none.
 pub(super) fn given(text: &str, options: Option<&str>, comment: Option<&str>) -> Result<Vec<Key>, Error> {
     for (name, value) in [("key_options", options), ("comment", comment)] {
-        // A second line would be a key of its own, with all rights.
+        // A second line would be another key, without restrictions.
         if value.is_some_and(|value| value.contains(['\n', '\r', '\0'])) {
             return Err(Error::failed(format!("authorized_key: {name} must be one line")));
         }

@@ -197,7 +197,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// The digest of a file that is there; of another size, so surely different, no digest is asked for.
+    /// The digest of a file that is there; a file of another size differs, so no digest is computed.
     async fn with_digest(
         &self,
         path: &str,

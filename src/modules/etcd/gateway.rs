@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::http::{self, HttpError, Request, Response, Tls, Url};
 use crate::remote::Probe;
 
-/// What a member answered instead of what it was asked for.
+/// A member's error response.
 pub(super) type Refusal = String;
 
 pub(super) struct Gateway<'a> {

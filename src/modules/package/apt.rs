@@ -343,7 +343,7 @@ impl Apt {
         let name = address.split(['?', '#']).next().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
         let path = format!("{directory}/{}", if name.ends_with(".deb") { name } else { "package.deb" });
         let package = web::fetch(remote, address).await?;
-        // apt reads it as a user of its own.
+        // apt reads it as a separate user.
         let mode = |mode| Attributes { mode: Some(mode), ..Attributes::default() };
         remote.set_attributes(&directory, &mode(0o755), Links::Follow).await?;
         remote.write(&path, &package, &mode(0o644)).await?;
@@ -470,7 +470,7 @@ impl Apt {
         }
     }
 
-    /// Whether the lists are to be fetched: asked for, and too old.
+    /// Whether to fetch the lists: requested, and too old.
     async fn wants_update(&self, probe: &Probe) -> Result<bool, Error> {
         if !self.update_cache.unwrap_or(self.cache_valid_time > 0) {
             return Ok(false);

@@ -36,7 +36,7 @@ impl DesiredAttributes {
         DesiredAttributes { mode, ..self.clone() }
     }
 
-    /// Whether nothing is asked for.
+    /// Whether no attribute is requested.
     pub(in crate::modules) fn is_nothing(&self) -> bool {
         self.owner.is_none() && self.group.is_none() && self.mode.is_none()
     }
@@ -49,7 +49,7 @@ impl DesiredAttributes {
         Attributes {
             owner: self.owner.as_ref().filter(|owner| differs(owner, &stat.user, stat.uid)).cloned(),
             group: self.group.as_ref().filter(|group| differs(group, &stat.group, stat.gid)).cloned(),
-            // A symbolic link has no mode of its own.
+            // A symbolic link has no mode.
             mode: mode.filter(|mode| *mode != stat.mode && stat.kind != FileKind::Link),
         }
     }

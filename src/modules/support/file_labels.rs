@@ -170,7 +170,7 @@ fn words_of<S: AsRef<str>>(argv: &[S], output: &Output) -> String {
 
 /// A context with the parts that are wanted; `_default` is what the policy says.
 fn with_parts(found: &str, usual: &str, wanted: &[Option<String>; 4]) -> String {
-    // A level may have colons of its own.
+    // A level may contain colons.
     let (found, usual) = (found.splitn(4, ':').collect::<Vec<_>>(), usual.splitn(4, ':').collect::<Vec<_>>());
     let part = |(at, wanted): (usize, &Option<String>)| match wanted.as_deref() {
         Some("_default") => usual.get(at).copied().map(str::to_owned),

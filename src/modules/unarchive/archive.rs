@@ -128,7 +128,7 @@ pub(super) async fn lacking(
     if wanted.is_nothing() {
         return Ok(Vec::new());
     }
-    // The directory on top may have no entry of its own in the archive.
+    // The top directory may have no entry in the archive.
     let tops = names.iter().filter_map(|name| name.split_once('/')).map(|(top, _)| top);
     let all = names.iter().map(|name| name.trim_end_matches('/')).chain(tops);
     let paths: BTreeSet<&str> = all.filter(|name| !matches!(*name, "" | ".")).collect();

@@ -139,7 +139,7 @@ async fn a_write_that_cannot_be_leaves_nothing() {
     }
 }
 
-/// A small file system of its own, unmounted at the end.
+/// A separate small file system, unmounted at the end.
 struct Disk(PathBuf);
 
 impl Disk {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Starts a job below `place` on a host of its own, whose sessions are closed at once.
+/// Starts a job below `place` on a separate host, whose sessions are closed at once.
 async fn started(kind: &'static str, place: &Place, command: &Command, limit: Duration) -> JobPlace {
     let sessions = Sessions::new(Host::new(kind));
     let remote = Remote::open(&sessions, None, &IndexMap::new()).await.unwrap();

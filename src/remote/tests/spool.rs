@@ -97,7 +97,7 @@ fn host_with(kind: &'static str, sync: &str, dd: &str) -> Arc<Host> {
 async fn a_file_that_cannot_be_flushed_is_not_put_in_place() {
     let failing = "echo \"$0: error syncing '$1': Input/output error\" >&2; exit 1";
     let old_dd = "echo \"dd: fsync failed for '$2': Input/output error\" >&2; echo '0+0 records in' >&2; exit 1";
-    // busybox has programs of its own.
+    // busybox has its own programs.
     for kind in ["dash", "bash"] {
         for (sync, dd) in [(failing, "exit 0"), (":", old_dd)] {
             let sessions = Sessions::new(host_with(kind, sync, dd));

@@ -67,7 +67,7 @@ pub(super) fn result_text(
     }
 }
 
-/// Leaves of a result of `debug` what it was asked for.
+/// Reduces a result of `debug` to the requested values.
 pub(super) fn only_of_debug(object: &mut Map<String, Plain>) {
     match object.contains_key("msg") {
         true => object.retain(|name, _| name == "msg"),

@@ -162,7 +162,7 @@ async fn a_collector_that_hangs_holds_nobody_up_for_longer_than_said() {
     assert!(slow, "{warnings:?}");
 }
 
-/// A collector behind TLS with a certificate of its own; its address and the certificate.
+/// A collector behind TLS with its own certificate; its address and the certificate.
 async fn secure_collector() -> (String, String) {
     use rustls::pki_types::PrivateKeyDer;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

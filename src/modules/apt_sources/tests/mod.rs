@@ -1,4 +1,4 @@
-//! Both modules, on a host whose apt looks into a directory of its own.
+//! Both modules, on a host whose apt uses a separate directory.
 
 mod deb822;
 mod repository;
