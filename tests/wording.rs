@@ -236,7 +236,7 @@ fn every_command_that_a_text_names_exists() {
 #[test]
 fn a_command_that_does_not_exist_is_found() {
     let commands = commands();
-    let in_rust = |code: &str| missing_commands(&shown_by_rust(code, false), false, &commands);
+    let in_rust = |code: &str| missing_commands(&shown_by_rust(code), false, &commands);
     assert_eq!(in_rust("fail(\"run windlass etcd \\\n     frobnicate\"); // run windlass never"), ["etcd frobnicate"]);
     assert_eq!(in_rust("let hint = \"repair it, or run windlass mend FILE\";"), ["mend"]);
     assert!(in_rust("say(\"windlass reads it; run windlass again, or windlass apply -f {file}\")").is_empty());

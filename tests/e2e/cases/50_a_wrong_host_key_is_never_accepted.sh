@@ -10,6 +10,6 @@ windlass playbook -i "$scratch/inventory.ini" -e "etcd_bundle=$ROOT/target/etcd/
 exits 4
 recap h2 unreachable 1
 says 'unreachable: \[h2\]: WARNING: the host key of h2 \(.*\) has changed: it shows ssh-ed25519 SHA256:.*, but .*/known_hosts:[0-9]+ has ssh-ed25519 SHA256:'
-says 'hint: somebody may be intercepting the connection; .* remove the old key: .*/known_hosts:[0-9]+'
+says 'hint: an attacker may be intercepting the connection; .* remove the old key: .*/known_hosts:[0-9]+'
 trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"
