@@ -48,6 +48,8 @@ pub struct Item {
 impl Manifest {
     pub fn new(mut files: Vec<Item>) -> Manifest {
         files.sort_by(|a, b| a.file.cmp(&b.file));
+        // A script that the images of several architectures have.
+        files.dedup();
         Manifest { format: FORMAT, files }
     }
 

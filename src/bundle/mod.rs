@@ -22,9 +22,9 @@ pub use archive::{is_archive, pack};
 pub(crate) use elf::architecture as architecture_of;
 pub use elf::architecture_name as architecture_named;
 pub use manifest::{ANY, Item, MANIFEST, Manifest};
-pub use recipe::{Origin, Recipe, RecipeSource, hex_of, is_plain};
-pub(crate) use scan::package_named;
+pub use recipe::{Origin, Recipe, RecipeSource, hex_of, is_plain, without_login};
 pub use scan::{BundleScan, scan};
+pub(crate) use scan::{is_script, package_named};
 
 /// What is wrong with a bundle, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

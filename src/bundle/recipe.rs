@@ -85,11 +85,21 @@ pub enum Origin {
     Directory(PathBuf),
 }
 
+/// An address without `USER:PASSWORD@`.
+pub fn without_login(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => address.to_owned(),
+    }
+}
+
 impl Origin {
-    /// As digests are kept for it, and for messages.
+    /// As digests are kept for it, and for messages: without the login of an address.
     pub fn origin_name(&self) -> String {
         match self {
-            Origin::Url(address) => address.clone(),
+            Origin::Url(address) => without_login(address),
             Origin::Image(reference) => reference.clone(),
             Origin::Archive { path, image: Some(image) } => format!("{} ({image})", path.display()),
             Origin::Archive { path, image: None } | Origin::Directory(path) => path.display().to_string(),

@@ -121,8 +121,13 @@ fn classify(root: &Path, file: &Path) -> Result<Option<Candidate>, Error> {
     if let Some(architecture) = elf::architecture(&path)? {
         return Ok(candidate(name, &architecture, None).filter(|_| !name.contains(".so")));
     }
-    let is_script = meta.permissions().mode() & 0o111 != 0 && begins_with(&path, b"#!")?;
+    let is_script = meta.permissions().mode() & 0o111 != 0 && is_script(&path)?;
     Ok(candidate(name, ANY, None).filter(|_| is_script))
+}
+
+/// Whether a file begins with `#!`.
+pub(crate) fn is_script(path: &Path) -> Result<bool, Error> {
+    begins_with(path, b"#!")
 }
 
 /// Version and architecture of a package, from its file's name.

@@ -10,7 +10,7 @@ use super::image::{self, FromImage};
 use super::members::{self, ExtractedMember};
 use crate::bundle::{
     ANY, Error, Item, MANIFEST, Manifest, Origin, RecipeSource, architecture_of, file_digest, hex_of, is_archive,
-    is_plain, pack, package_named, scan,
+    is_plain, is_script, pack, package_named, scan, without_login,
 };
 use crate::http::Url;
 
@@ -182,7 +182,8 @@ async fn download(
     addresses.push(address.to_owned());
     let mut answers = Vec::new();
     for address in addresses {
-        let url = Url::parse(&address).map_err(|why| Error::new(format!("invalid address {address}: {why}")))?;
+        let url = Url::parse(&address)
+            .map_err(|why| Error::new(format!("invalid address {}: {why}", without_login(&address))))?;
         let login = url.login.as_ref().map(crate::http::follow::basic);
         let headers: Vec<_> = login.into_iter().map(|value| ("authorization".to_owned(), value)).collect();
         let wanted = DownloadRequest { url: &url, sha256: digest.and_then(hex_of), size: None, headers: &headers };
@@ -224,7 +225,14 @@ fn placed(taken: &ExtractedMember, source: &RecipeSource, whole: &Path) -> Resul
     } else if let Some((version, architecture)) = package_named(base) {
         ("packages".to_owned(), version, architecture.to_owned(), format!("packages/{base}"))
     } else {
-        let real = architecture_of(&taken.path)?.unwrap_or_else(|| ANY.to_owned());
+        let real = match architecture_of(&taken.path)? {
+            Some(real) => real,
+            None if is_script(&taken.path)? => ANY.to_owned(),
+            None => {
+                let message = format!("{origin}: {} is neither an ELF program nor a script (#!)", taken.name);
+                return Err(Error::new(message).hint("the server may have sent an error page with status 200"));
+            }
+        };
         if real != *architecture && real != ANY {
             let message =
                 format!("{origin}: {}: architecture mismatch: expected {architecture}, found {real}", taken.name);
