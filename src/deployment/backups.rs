@@ -96,7 +96,7 @@ pub enum BackupError {
     OtherCluster { path: PathBuf, found: String, wanted: String },
     #[error(
         "the snapshot has revision {revision}, but {newest} in {} of the same cluster has revision {known}: the cluster was restored \
-         to an older state, or this member lags far behind\nhint: run windlass etcd check", path.display()
+         to an older state, or this member lags far behind\nhint: run windlass etcd check; after a restore, use a new directory", path.display()
     )]
     WentBack { path: PathBuf, revision: u64, newest: String, known: u64 },
 }
@@ -112,6 +112,8 @@ pub struct BackupResult {
     pub backup: Backup,
     pub manifest: Manifest,
     pub removed: Vec<String>,
+    /// What failed on hosts besides: `HOST: MESSAGE`. The snapshot may still be on one of them.
+    pub failures: Vec<String>,
 }
 
 /// Only its owner can read what is in it.
@@ -199,7 +201,7 @@ pub(super) fn finish_backup(
     sync(directory).map_err(io_error(directory))?;
     let backup = Backup { name, path, manifest: Ok(manifest.clone()) };
     let removed = prune(directory, &backup, keep).map_err(io_error(directory))?;
-    Ok(BackupResult { backup, manifest, removed })
+    Ok(BackupResult { backup, manifest, removed, failures: Vec::new() })
 }
 
 /// Removes all complete backups except the newest `keep`, and the files of killed processes. Never the one that was just verified.
@@ -212,9 +214,11 @@ fn prune(directory: &Path, newest: &Backup, keep: Option<usize>) -> io::Result<V
         }
     }
     let Some(keep) = keep else { return Ok(Vec::new()) };
-    let mut complete: Vec<Backup> =
-        list_backups(directory)?.into_iter().filter(|backup| backup.manifest.is_ok()).collect();
-    complete.retain(|backup| backup.name != newest.name);
+    // Those of an earlier cluster stay: they may be all that is left of it. So do damaged ones, which do not count either.
+    let cluster_of = |backup: &Backup| backup.manifest.as_ref().ok().map(|manifest| manifest.cluster_id.clone());
+    let mut complete = list_backups(directory)?;
+    complete.retain(|backup| backup.name != newest.name && cluster_of(backup) == cluster_of(newest));
+    complete.retain(|backup| verify(&backup.path).is_ok());
     // The newest ones come first.
     let old = complete.split_off(keep.saturating_sub(1).min(complete.len()));
     for backup in &old {
@@ -452,12 +456,22 @@ mod tests {
         for revision in 1..=3 {
             names.push(back_up(directory.path(), &content, taken(&content, revision), None).unwrap().backup.name);
         }
-        // One that lost its manifest is no backup, and is not counted.
+        let earlier = SnapshotReport { cluster_id: "8".into(), ..taken(&content, 9) };
+        let earlier = back_up(directory.path(), &content, earlier, None).unwrap().backup.name;
+        // One that lost its manifest is no backup, and is not counted; nor is one whose content is damaged.
         fs::remove_file(directory.path().join(&names[2]).join(MANIFEST)).unwrap();
-        let made = back_up(directory.path(), &content, taken(&content, 4), Some(0)).unwrap();
-        assert_eq!(made.removed, [names[1].clone(), names[0].clone()]);
-        let left: Vec<String> = list_backups(directory.path()).unwrap().into_iter().map(|backup| backup.name).collect();
-        assert_eq!(left, [made.backup.name, names[2].clone()]);
+        fs::write(directory.path().join(&names[1]).join(SNAPSHOT), "damaged").unwrap();
+        let made = back_up(directory.path(), &content, taken(&content, 4), Some(2)).unwrap();
+        assert!(made.removed.is_empty(), "{:?}", made.removed);
+        let made = back_up(directory.path(), &content, taken(&content, 5), Some(0)).unwrap();
+        assert_eq!(made.removed.len(), 2, "{:?}", made.removed);
+        assert!(made.removed.contains(&names[0]));
+        let mut left: Vec<String> =
+            list_backups(directory.path()).unwrap().into_iter().map(|backup| backup.name).collect();
+        let mut expected = [made.backup.name, names[2].clone(), names[1].clone(), earlier];
+        left.sort();
+        expected.sort();
+        assert_eq!(left, expected);
     }
 
     #[test]

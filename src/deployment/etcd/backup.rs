@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::ask;
 use crate::deployment::backups::{self, BackupError, BackupResult, PARTIAL, SnapshotReport};
-use crate::deployment::{Control, Error, Outcome, Site};
+use crate::deployment::{Control, Error, Outcome, Progress, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
@@ -32,13 +32,17 @@ pub async fn take_backup(
     if reply.outcome == Outcome::Interrupted {
         return Ok(None);
     }
+    let silent: Vec<String> = reply.unreachable.iter().map(|(host, why)| format!("{host}: {why}")).collect();
     let Some(taken) = reply.reported else {
-        let silent = reply.unreachable.iter().map(|(host, why)| format!("{host}: {why}"));
         return Err(BackupError::NotTaken { failures: reply.failures.into_iter().chain(silent).collect() }.into());
     };
+    for why in silent {
+        control.report_progress(Progress::Warning(format!("the backup is complete, but {why}")));
+    }
+    let failures = reply.failures;
     // On a thread that may wait.
     let (directory, name) = (directory.to_owned(), deployment.name);
     let kept = tokio::task::spawn_blocking(move || backups::finish_backup(&directory, staging, taken, name, keep));
     let made = kept.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
-    Ok(Some(made))
+    Ok(Some(BackupResult { failures, ..made }))
 }

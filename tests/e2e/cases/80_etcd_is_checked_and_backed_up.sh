@@ -46,6 +46,22 @@ says 'removed [0-9TZ]+-r[0-9]+'
 windlass etcd backups "$backups"
 exits 0
 [ "$(grep -c ' yes$' "$output")" = 2 ] || broken "two backups are not kept"
+# A member that is cut off from the others has old data: it gives no backup, and prevents none.
+hosts split h3 h1
+hosts split h3 h2
+sleep 5
+# shellcheck disable=SC1091  # a run writes it
+(
+  . "$state/credentials/etcd/etcdctl.env"
+  ETCDCTL_ENDPOINTS=https://$(sed -n 's/^h1 ansible_host=//p' "$inventory"):2379 "$ROOT/target/etcd/3.5/etcdctl" put e2e "while h3 is cut off"
+)
+windlass etcd backup "$backups" "${deployment[@]}"
+exits 0
+says 'from the (follower|leader) h[12], '
+says 'the hashes of 2 members'
+hosts join h3 h1
+hosts join h3 h2
+well
 # A member that is down does not prevent a backup; without a member there is none, and nothing is left of it.
 on h3 systemctl stop etcd
 windlass etcd check "${deployment[@]}"
@@ -60,7 +76,7 @@ on h2 systemctl stop etcd
 windlass etcd backup "$backups" "${deployment[@]}"
 [ "$code" != 0 ] || broken "a backup of nothing succeeded"
 says 'no backup: no member of etcd'
-[ "$(find "$backups" -mindepth 1 -maxdepth 1 | wc -l)" = 3 ] || broken "something is left of a backup that failed"
+[ "$(find "$backups" -mindepth 1 -maxdepth 1 | wc -l)" = 4 ] || broken "something is left of a backup that failed"
 for h in h1 h2 h3; do on $h systemctl start --no-block etcd; done
 well
 # Damage is found.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::cli::deployment::status::Format;
 use crate::cli::deployment::{SiteArgs, show};
-use crate::cli::{CliError, ExitCode, print, working_directory};
+use crate::cli::{CliError, ExitCode, note, print, working_directory};
 use crate::deployment::backups::{self, Backup, Manifest};
 use crate::deployment::etcd::backup;
 use crate::deployment::lock;
@@ -46,7 +46,7 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
         let it = &made.manifest;
         let from = if it.is_leader { "the leader" } else { "the follower" };
         let mut text = format!(
-            "{}\n  from {from} {}, etcd {}, revision {}, {} keys, {} ({} compressed)\n  verified: digest, and the hashes of {} members at this revision\n",
+            "{}\n  from {from} {}, etcd {}, revision {}, {} keys, {} ({} compressed)\n  verified: digest{}\n",
             made.backup.path.display(),
             it.member,
             it.etcd_version,
@@ -54,13 +54,19 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
             it.keys,
             mebibytes(it.size),
             mebibytes(it.compressed_size),
-            it.compared,
+            match it.compared {
+                0 | 1 => "; no other member could be compared".to_owned(),
+                members => format!(", and the hashes of {members} members at this revision"),
+            },
         );
         for name in &made.removed {
             text.push_str(&format!("  removed {name}\n"));
         }
         show(&text, site)?;
-        Ok(ExitCode::Ok)
+        for failure in &made.failures {
+            note(&format!("error: the backup is complete, but {failure}"));
+        }
+        Ok(if made.failures.is_empty() { ExitCode::Ok } else { ExitCode::Failed })
     })
 }
 
