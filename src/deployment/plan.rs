@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::changes::{Changes, TaskFailure};
 use super::control::Outcome;
 use super::stage::Stage;
+use crate::inventory::split;
 
 /// What a stage has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,10 +71,13 @@ pub const LAYOUT: u32 = 4;
 /// The hosts that a plan is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetHosts {
-    /// A host pattern, as for Ansible's `--limit`. None: all hosts.
+    /// A host pattern, as for Ansible's `--limit`, without files. None: all hosts.
     pub limit: Option<String>,
-    /// Hosts that do not answer, of a deployment that the others can serve meanwhile.
+    /// Hosts within the limit that do not answer, of a deployment that the others can serve meanwhile.
     pub left_out: Vec<String>,
+    /// Hosts outside of the limit that do not answer. Members and add-ons get nothing through them.
+    #[serde(default)]
+    pub silent_outside: Vec<String>,
 }
 
 impl TargetHosts {
@@ -82,14 +86,16 @@ impl TargetHosts {
         if self.limit.is_none() && self.left_out.is_empty() {
             return None;
         }
-        let limit = self.limit.clone().unwrap_or_else(|| "all".to_owned());
+        let limit = self.limit.as_deref().unwrap_or("all");
+        // Without a positive part, a pattern starts from all hosts, which another part would end.
+        let start = if split(limit).iter().all(|part| part.starts_with(['!', '&'])) { "all," } else { "" };
         // What members and add-ons get is decided and done through hosts of the control plane.
         let through = match stage {
             Stage::Etcd | Stage::ControlPlane => "",
             Stage::Members | Stage::Removals | Stage::Addons => ",karmada_control_plane",
         };
-        let out: String = self.left_out.iter().map(|host| format!(",!{host}")).collect();
-        Some(format!("{limit}{through}{out}"))
+        let out: String = self.left_out.iter().chain(&self.silent_outside).map(|host| format!(",!{host}")).collect();
+        Some(format!("{start}{limit}{through}{out}"))
     }
 }
 
@@ -208,11 +214,18 @@ mod tests {
         let reach = |limit: Option<&str>, out: &[&str]| TargetHosts {
             limit: limit.map(str::to_owned),
             left_out: out.iter().map(ToString::to_string).collect(),
+            silent_outside: Vec::new(),
         };
         assert_eq!(reach(None, &[]).pattern(Stage::Etcd), None);
         assert_eq!(reach(None, &["h3"]).pattern(Stage::Etcd).unwrap(), "all,!h3");
         assert_eq!(reach(Some("h1,h2"), &["h2"]).pattern(Stage::ControlPlane).unwrap(), "h1,h2,!h2");
         assert_eq!(reach(Some("m1"), &["h3"]).pattern(Stage::Members).unwrap(), "m1,karmada_control_plane,!h3");
+        // Without a positive part, a limit is about all hosts.
+        assert_eq!(reach(Some("!m1"), &[]).pattern(Stage::Members).unwrap(), "all,!m1,karmada_control_plane");
+        assert_eq!(reach(Some("!m1:&dc1"), &[]).pattern(Stage::Etcd).unwrap(), "all,!m1:&dc1");
+        // A host outside of the limit that does not answer is one of the control plane, too.
+        let outside = TargetHosts { silent_outside: vec!["h3".into()], ..reach(Some("h1"), &[]) };
+        assert_eq!(outside.pattern(Stage::Addons).unwrap(), "h1,karmada_control_plane,!h3");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::stage::{self, STAGES, Stage};
 use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::Bundle;
 use crate::engine::{self, Job};
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, read_limit_files};
 use crate::report::to_json;
 use crate::resource::names::variable;
 use crate::value::{ProcessEnvironment, Value, Vars};
@@ -40,6 +40,8 @@ pub(super) async fn make_plan(
     control: &Control,
 ) -> Result<Option<Plan>, Error> {
     let inventory = phase.inventory();
+    // A saved plan must not depend on what a file says later.
+    let limit = limit.map(|limit| read_limit_files(&limit)).transpose()?.map(|parts| parts.join(","));
     let within = match &limit {
         None => inventory.hosts.keys().cloned().collect(),
         Some(limit) => inventory.select_limit(limit)?.0,
@@ -48,8 +50,9 @@ pub(super) async fn make_plan(
         return Err(Error::NoHostWithin { limit: limit.clone() });
     }
     let Some(observed) = observe(phase, deployment, Vars::default(), control).await? else { return Ok(None) };
-    let left_out = left_out(&observed, inventory, &deployment.hosts).into_iter().filter(|host| within.contains(host));
-    let reach = TargetHosts { limit, left_out: left_out.map(|host| host.to_string()).collect() };
+    let silent = left_out(&observed, inventory, &deployment.hosts).into_iter().map(|host| host.to_string());
+    let (left_out, silent_outside) = silent.partition(|host| within.iter().any(|it| **it == **host));
+    let reach = TargetHosts { limit, left_out, silent_outside };
     let mut stages: Vec<PlannedStage> = Vec::new();
     for stage in STAGES {
         let pending = stages.iter().filter(|planned| planned.state != StageState::Same).map(|planned| planned.stage);
@@ -71,8 +74,8 @@ pub(super) async fn make_plan(
     }))
 }
 
-/// The hosts of the deployment that do not answer, if the others can do without them: a majority of etcd's hosts answers, and a host
-/// of the control plane. Otherwise none: their dry runs say what is wrong.
+/// The hosts of the deployment that do not answer, if the others can do without them: a majority of all hosts answers, which the lock
+/// needs, a majority of etcd's hosts, and a host of the control plane. Otherwise none: their dry runs say what is wrong.
 fn left_out(observed: &Observed, inventory: &Inventory, hosts: &[Arc<str>]) -> Vec<Arc<str>> {
     let silent = |host: &Arc<str>| {
         let of_host = observed.get(&**host).and_then(|of_host| of_host.get(observation::HOST));
@@ -84,7 +87,10 @@ fn left_out(observed: &Observed, inventory: &Inventory, hosts: &[Arc<str>]) -> V
     };
     let (etcd, of_etcd) = count(Stage::Etcd);
     let (control_plane, of_control_plane) = count(Stage::ControlPlane);
-    let suffice = (of_etcd == 0 || etcd > of_etcd / 2) && (of_control_plane == 0 || control_plane > 0);
+    let answering = hosts.iter().filter(|host| !silent(host)).count();
+    let suffice = answering > hosts.len() / 2
+        && (of_etcd == 0 || etcd > of_etcd / 2)
+        && (of_control_plane == 0 || control_plane > 0);
     if suffice { hosts.iter().filter(|host| silent(host)).cloned().collect() } else { Vec::new() }
 }
 

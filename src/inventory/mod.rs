@@ -25,7 +25,7 @@ use crate::value::yaml::Duplicates;
 use crate::value::{HashBehaviour, Vars};
 
 pub use control_plane_clusters::{ControlPlaneClusters, JoinedCluster};
-pub use pattern::glob;
+pub use pattern::{glob, read_limit_files, split};
 pub use sources::{SOURCES, SourceKind};
 pub use vars_files::{VarsFiles, vars_files};
 

@@ -8,6 +8,25 @@ use super::{Inventory, LOCALHOST, address};
 use crate::value::nearest::nearest;
 use crate::value::origin::Diagnostic;
 
+/// The parts of a limit, with the lines of a file in the place of `@FILE`.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn read_limit_files(limit: &str) -> Result<Vec<String>, Diagnostic> {
+    let mut parts = Vec::new();
+    for part in split(limit) {
+        match part.strip_prefix('@') {
+            Some(file) => {
+                let text = std::fs::read_to_string(file)
+                    .map_err(|error| Diagnostic::new(format!("cannot read the limit file {file:?}: {error}"), None))?;
+                parts.extend(text.lines().map(|line| line.trim().to_owned()));
+            }
+            None => parts.push(part),
+        }
+    }
+    Ok(parts)
+}
+
 impl Inventory {
     /// The hosts that a pattern names, in inventory order; an error names a pattern that is no pattern.
     /// A plain name that matches nothing is reported in the second value, to be warned of.
@@ -47,18 +66,7 @@ impl Inventory {
 
     /// As [`Inventory::select`], for `--limit`: a part `@FILE` is replaced by the patterns in that file, one per line.
     pub fn select_limit(&self, limit: &str) -> Result<(Vec<Arc<str>>, Vec<String>), Diagnostic> {
-        let mut patterns = Vec::new();
-        for part in split(limit) {
-            match part.strip_prefix('@') {
-                Some(file) => {
-                    let text = std::fs::read_to_string(file).map_err(|error| {
-                        Diagnostic::new(format!("cannot read the limit file {file:?}: {error}"), None)
-                    })?;
-                    patterns.extend(text.lines().map(|line| line.trim().to_owned()));
-                }
-                None => patterns.push(part),
-            }
-        }
+        let patterns = read_limit_files(limit)?;
         // An empty limit file names no host; it must not come to mean all of them.
         if patterns.iter().all(String::is_empty) {
             return Ok((Vec::new(), Vec::new()));
@@ -111,7 +119,7 @@ impl Inventory {
 }
 
 /// The parts of a pattern: at commas if there are any, else at colons, unless the whole is an address.
-fn split(pattern: &str) -> Vec<String> {
+pub fn split(pattern: &str) -> Vec<String> {
     let parts: Vec<&str> = if pattern.contains(',') {
         pattern.split(',').collect()
     } else if address::split_port(pattern).is_some() {
