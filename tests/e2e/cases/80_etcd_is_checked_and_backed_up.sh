@@ -25,6 +25,9 @@ exits 2
 says 'refused by the check fsync: .* ms .*etcd_fsync_limit_ms'
 etcd_playbook -e '{"etcd_flags": {"snapshot-count": 5001}, "etcd_fsync_limit_ms": 0, "etcd_skip_checks": ["fsync"]}'
 exits 0
+# Later cases use this cluster with the flags that it had.
+etcd_playbook
+exits 0
 healthy
 
 # A backup: from a follower, proven, and only its owner can read it.
