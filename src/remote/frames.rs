@@ -105,10 +105,12 @@ impl AsyncWrite for BoundedBuffer {
     }
 }
 
-/// Hands on what is written to it, up to a bound.
+/// Hands on what is written to it, up to a bound. If the inner writer fails, the rest is read and dropped, so that the session with the
+/// host stays usable; the error is kept.
 pub(super) struct LimitedWriter<W> {
     pub(super) inner: W,
     pub(super) left: u64,
+    pub(super) failed: Option<io::Error>,
 }
 
 impl<W: AsyncWrite + Unpin> AsyncWrite for LimitedWriter<W> {
@@ -117,7 +119,16 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for LimitedWriter<W> {
             let reason = "the host sends more data than it announced";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::FileTooLarge, reason)));
         }
-        let written = std::task::ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
+        let written = match self.failed {
+            Some(_) => bytes.len(),
+            None => match std::task::ready!(Pin::new(&mut self.inner).poll_write(context, bytes)) {
+                Ok(written) => written,
+                Err(error) => {
+                    self.failed = Some(error);
+                    bytes.len()
+                }
+            },
+        };
         self.left -= written as u64;
         Poll::Ready(Ok(written))
     }
@@ -150,6 +161,17 @@ fn find(text: &[u8], mark: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_error_of_the_inner_writer_is_kept_and_the_rest_is_dropped() {
+        let (near, far) = tokio::io::duplex(8);
+        drop(far);
+        let mut writer = LimitedWriter { inner: near, left: 20, failed: None };
+        writer.write_all(b"0123456789").await.unwrap();
+        writer.write_all(b"0123456789").await.unwrap();
+        assert!(writer.failed.is_some());
+        assert!(writer.write_all(b"x").await.is_err(), "the bound still holds");
+    }
 
     #[tokio::test]
     async fn marks_are_found_however_the_stream_is_cut() {

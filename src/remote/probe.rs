@@ -127,9 +127,12 @@ impl Probe {
         // A file may grow meanwhile, and one of the kernel's has no size; but a host may also send without end.
         let size = self.stat(path, Links::Follow).await?.map_or(0, |stat| stat.size);
         let left = size.saturating_add(MOST_OUTPUT as u64);
-        let mut file = LimitedWriter { inner: tokio::fs::File::from_std(file), left };
+        let mut file = LimitedWriter { inner: tokio::fs::File::from_std(file), left, failed: None };
         let body = format!("{}\ncat {word}", file_check(&word));
         let (code, stderr) = self.session().await?.ask_into(&subshell(&body), &mut file).await?;
+        if let Some(error) = file.failed {
+            return Err(here(error));
+        }
         if code != 0 {
             return Err(refused(format!("read {path}"), &stderr));
         }
