@@ -10,8 +10,9 @@ use super::report::{Cluster, Endpoint};
 use crate::value::Value;
 
 /// The names of the checks, in the order in which they are shown.
-pub(super) const NAMES: [&str; 14] = [
+pub(super) const NAMES: [&str; 15] = [
     "reachable",
+    "answers",
     "members",
     "leader",
     "learners",
@@ -111,6 +112,7 @@ pub(super) fn run_checks(cluster: &Cluster, hosts: &[HostFigures], limits: Limit
     let mut add =
         |name, (state, found, hint): Finding| checks.push(EtcdCheck { name, state, found, hint: hint.to_owned() });
     add("reachable", reachable(cluster));
+    add("answers", refused_questions(cluster));
     add("members", members(cluster, hosts));
     add("leader", leader(cluster));
     add("learners", learners(cluster));
@@ -171,6 +173,25 @@ fn reachable(cluster: &Cluster) -> Finding {
     )
 }
 
+/// A member that refuses a question, or reports an error of its own, is not well: what it does not say must not count as good.
+fn refused_questions(cluster: &Cluster) -> Finding {
+    let mut answering = 0;
+    let mut problems = Vec::new();
+    for endpoint in cluster.endpoints.iter().filter(|endpoint| endpoint.error.is_none()) {
+        answering += 1;
+        let errors = endpoint.status.as_ref().map_or(&[][..], |status| &status.errors);
+        let all: Vec<&str> = endpoint.problems.iter().chain(errors).map(String::as_str).collect();
+        if !all.is_empty() {
+            problems.push(format!("{} {}", called(cluster, endpoint), all.join(", ")));
+        }
+    }
+    match (answering, problems.is_empty()) {
+        (0, _) => unknown(),
+        (_, true) => ok(format!("{answering} members answer every question")),
+        _ => refused(problems.join("; "), "read the member's log (journalctl -u etcd) and the other refusals here"),
+    }
+}
+
 fn members(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
     let lists: BTreeSet<&Vec<Member>> =
         cluster.endpoints.iter().filter_map(|endpoint| endpoint.members.as_ref()).collect();
@@ -187,6 +208,9 @@ fn members(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
             format!("the members have {} different lists of members", lists.len()),
             "wait until all members have applied the last change; a member that was cut off needs its network back",
         );
+    }
+    if lists.is_empty() {
+        return unknown();
     }
     let registered: Vec<&String> = cluster.members.iter().flat_map(|member| &member.peer_urls).collect();
     let elsewhere: Vec<String> = hosts
@@ -221,6 +245,9 @@ fn leader(cluster: &Cluster) -> Finding {
 }
 
 fn learners(cluster: &Cluster) -> Finding {
+    if cluster.members.is_empty() {
+        return unknown();
+    }
     let left = cluster.members.iter().filter(|member| member.is_learner || member.name.is_empty());
     let names: Vec<String> = left.map(|member| cluster.member_name(member.id)).collect();
     if names.is_empty() {
@@ -233,6 +260,9 @@ fn learners(cluster: &Cluster) -> Finding {
 }
 
 fn alarms(cluster: &Cluster) -> Finding {
+    if cluster.endpoints.iter().all(|endpoint| endpoint.status.is_none()) {
+        return unknown();
+    }
     let alarms: Vec<String> = cluster
         .alarms
         .iter()
@@ -304,6 +334,9 @@ fn answers(cluster: &Cluster, what: &str, answer: impl Fn(&Endpoint) -> Option<b
 }
 
 fn database(cluster: &Cluster) -> Finding {
+    if let Some(finding) = without_metrics(cluster) {
+        return finding;
+    }
     let sizes = cluster.endpoints.iter().filter_map(|endpoint| {
         let (status, quota) = (endpoint.status.as_ref()?, endpoint.metrics.as_ref()?.quota?);
         #[expect(clippy::cast_precision_loss, reason = "a part in a hundred is enough")]
@@ -317,7 +350,21 @@ fn database(cluster: &Cluster) -> Finding {
     }
 }
 
+/// Whether a member that answers gives no metrics: its figures may be the worst ones.
+fn without_metrics(cluster: &Cluster) -> Option<Finding> {
+    let answering = || cluster.endpoints.iter().filter(|endpoint| endpoint.error.is_none());
+    let silent: Vec<String> = answering().filter(|e| e.metrics.is_none()).map(|e| called(cluster, e)).collect();
+    match (answering().count(), silent.is_empty()) {
+        (0, _) => Some(unknown()),
+        (_, true) => None,
+        _ => Some((CheckState::Unknown, format!("no metrics from {}", silent.join(", ")), "")),
+    }
+}
+
 fn fsync(cluster: &Cluster, limits: Limits) -> Finding {
+    if let Some(finding) = without_metrics(cluster) {
+        return finding;
+    }
     let figures = cluster
         .endpoints
         .iter()
@@ -417,6 +464,24 @@ mod tests {
             peer_url: Some(format!("https://h{id}:2380")),
         };
         vec![host(1), host(2), host(3)]
+    }
+
+    #[test]
+    fn what_a_member_does_not_say_never_counts_as_good() {
+        let refused = |change: fn(&mut Endpoint)| fails(|all, _| change(&mut all[1]));
+        assert_eq!(refused(|it| it.problems.push("does not list the alarms: 500".into())), ["answers Refused"]);
+        assert_eq!(
+            refused(|it| it.status.as_mut().unwrap().errors.push("etcdserver: no leader".into())),
+            ["answers Refused"]
+        );
+        assert_eq!(refused(|it| it.metrics = None), ["database Unknown", "fsync Unknown"]);
+        let silent = |all: &mut Vec<Endpoint>, _: &mut Vec<HostFigures>| {
+            *all = vec![Endpoint { error: Some("refused".into()), ..Endpoint::new("https://h1:2379") }];
+        };
+        let found = fails(silent);
+        for check in ["members", "learners", "alarms", "answers", "database", "fsync"] {
+            assert!(found.contains(&format!("{check} Unknown")), "{check}: {found:?}");
+        }
     }
 
     /// The checks that do not pass, after a change.

@@ -301,14 +301,14 @@ async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Question
         let read = gateway.read_key(b"health").await?;
         endpoint.linearizable = Some(read.is_ok());
         if let Err(refusal) = read {
-            endpoint.problems.push(format!("rejects linearizable reads: {refusal}"));
+            endpoint.failed_tests.push(format!("rejects linearizable reads: {refusal}"));
         }
     }
     if let Some(key) = questions.write_test_key {
         let written = gateway.write_and_delete(key).await?;
         endpoint.writable = Some(written.is_ok());
         if let Err(refusal) = written {
-            endpoint.problems.push(format!("rejects writes: {refusal}"));
+            endpoint.failed_tests.push(format!("rejects writes: {refusal}"));
         }
     }
     if questions.metrics {

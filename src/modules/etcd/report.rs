@@ -36,6 +36,8 @@ pub(super) struct Endpoint {
     pub metrics: Option<Metrics>,
     /// What it refused: `gives no linearizable read: etcdserver: request timed out`
     pub problems: Vec<String>,
+    /// The test read and the test write that it refused, in the same words.
+    pub failed_tests: Vec<String>,
 }
 
 impl Endpoint {
@@ -61,6 +63,7 @@ impl Endpoint {
     fn is_well(&self, cluster_id: Option<u64>) -> bool {
         self.error.is_none()
             && self.problems.is_empty()
+            && self.failed_tests.is_empty()
             && self.status.as_ref().is_some_and(|s| s.leader != 0 && Some(s.header.cluster_id) == cluster_id)
     }
 
@@ -83,7 +86,10 @@ impl Endpoint {
             ("raft_index", number(status.raft_index)),
             ("raft_applied_index", number(status.raft_applied_index)),
             ("is_learner", Value::from(status.is_learner)),
-            ("errors", status.errors.iter().chain(&self.problems).map(String::as_str).collect()),
+            (
+                "errors",
+                status.errors.iter().chain(&self.problems).chain(&self.failed_tests).map(String::as_str).collect(),
+            ),
         ]);
         if let Some(linearizable) = self.linearizable {
             pairs.insert("linearizable", Value::from(linearizable));
@@ -154,7 +160,8 @@ impl Cluster {
                 Some(error) => reasons.push(format!("{name} does not answer: {error}")),
                 None => {}
             }
-            reasons.extend(endpoint.problems.iter().map(|problem| format!("{name} {problem}")));
+            let problems = endpoint.problems.iter().chain(&endpoint.failed_tests);
+            reasons.extend(problems.map(|problem| format!("{name} {problem}")));
             let Some(status) = &endpoint.status else { continue };
             reasons.extend(status.errors.iter().map(|error| format!("{name} reports {error}")));
             if status.leader == 0 {

@@ -107,7 +107,7 @@ fn dead_members_are_counted_and_are_not_healthy() {
     assert_eq!(healthy_members(vec![one_of_four(1), one_of_four(3), one_of_four(4)]), "a c learner");
     for spoil in [
         |endpoint: &mut Endpoint| endpoint.error = Some("cut".into()),
-        |endpoint: &mut Endpoint| endpoint.problems.push("rejects linearizable reads".into()),
+        |endpoint: &mut Endpoint| endpoint.failed_tests.push("rejects linearizable reads".into()),
         |endpoint: &mut Endpoint| endpoint.status.as_mut().unwrap().leader = 0,
         |endpoint: &mut Endpoint| endpoint.status.as_mut().unwrap().header.cluster_id = 8,
     ] {

@@ -1,5 +1,6 @@
 //! `windlass etcd check`: the checks that every change of the cluster makes first.
 
+use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
 
@@ -7,7 +8,9 @@ use super::SkipArgs;
 use crate::cli::deployment::status::Format;
 use crate::cli::deployment::{SiteArgs, show};
 use crate::cli::{CliError, ExitCode, note};
+use crate::deployment::Outcome;
 use crate::deployment::etcd::check::{self, Checks};
+use crate::report::one_line;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
@@ -43,10 +46,16 @@ pub(super) fn run_etcd_check(args: &CheckArgs) -> Result<ExitCode, CliError> {
                 reply.unreachable.iter().for_each(|(host, why)| note(&format!("unreachable: {host}: {why}")));
             }
             None => {
-                reply.unreachable.values().chain(&reply.failures).for_each(|why| note(&site.keyring.hidden.hide(why)))
+                let silent = reply.unreachable.iter().map(|(host, why)| format!("unreachable: {host}: {why}"));
+                silent.chain(reply.failures.iter().cloned()).for_each(|why| note(&site.keyring.hidden.hide(&why)));
             }
         }
-        Ok(reply.outcome.into())
+        match (&reply.reported, reply.outcome) {
+            (None, Outcome::Ok) => {
+                Err(anyhow!("nothing was checked: the inventory has no host in the group etcd").into())
+            }
+            (_, outcome) => Ok(outcome.into()),
+        }
     })
 }
 
@@ -54,7 +63,7 @@ pub(super) fn run_etcd_check(args: &CheckArgs) -> Result<ExitCode, CliError> {
 fn table(checks: &Checks) -> String {
     let mut text = format!("{:<13} {:<8} {}\n", "CHECK", "STATE", "FOUND");
     for row in &checks.checks {
-        text.push_str(format!("{:<13} {:<8} {}", row.check, row.state, row.found).trim_end());
+        text.push_str(format!("{:<13} {:<8} {}", row.check, row.state, one_line(&row.found)).trim_end());
         text.push('\n');
     }
     for row in checks.checks.iter().filter(|row| !row.hint.is_empty() && row.state != "skipped") {
