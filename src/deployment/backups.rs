@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,8 +20,9 @@ pub(super) const PARTIAL: &str = ".partial-";
 /// etcd appends the SHA-256 of the database to a snapshot.
 const DIGEST: u64 = 32;
 const LAYOUT: u32 = 1;
-/// Partial backups of processes that were killed are removed after this time.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+const LARGEST_MANIFEST: u64 = 1 << 20;
+/// The lock of a partial backup's process is taken after it was made: so long it counts as in use without one.
+const NOT_LOCKED_YET: Duration = Duration::from_secs(60);
 
 /// What `etcd-backup.yml` reported of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -34,8 +35,12 @@ pub struct SnapshotReport {
     pub member: String,
     pub is_leader: bool,
     pub members: Vec<String>,
-    /// How many members' hashes at the snapshot's revision were compared.
+    /// How many members' hashes at the snapshot's revision were compared, and agree.
     pub compared: u64,
+    /// How many members are a majority of the cluster, or of the inventory's hosts if these are more.
+    pub majority: u64,
+    /// Whether the member knows a leader. Without one, the newest writes may be missing in its snapshot.
+    pub has_leader: bool,
     pub etcd_version: String,
     pub revision: StatusNumber,
     pub keys: StatusNumber,
@@ -45,7 +50,7 @@ pub struct SnapshotReport {
 impl Reported for SnapshotReport {
     const PLAYBOOK: &'static str = "etcd-backup.yml";
     const VARIABLE: &'static str = "windlass_etcd_backup";
-    const LAYOUT: u32 = LAYOUT;
+    const LAYOUT: u32 = 2;
 }
 
 /// The manifest next to a snapshot.
@@ -61,6 +66,9 @@ pub struct Manifest {
     pub is_leader: bool,
     pub members: Vec<String>,
     pub compared: u64,
+    /// Whether the member knew a leader.
+    #[serde(default = "yes")]
+    pub has_leader: bool,
     pub etcd_version: String,
     pub windlass_version: String,
     /// Seconds since 1970.
@@ -72,6 +80,10 @@ pub struct Manifest {
     pub sha256: String,
     pub compressed_size: u64,
     pub compressed_sha256: String,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A backup in a directory.
@@ -88,6 +100,10 @@ pub struct Backup {
 pub enum BackupError {
     #[error("cannot write the backup to {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
+    #[error(
+        "{} is not safe for backups: {why}, and a backup holds every Secret\nhint: use a directory of your own, with mode 0700", path.display()
+    )]
+    OpenDirectory { path: PathBuf, why: String },
     #[error("{}", failures.join("\n"))]
     NotTaken { failures: Vec<String> },
     #[error("the snapshot that arrived is damaged: {0}; nothing was kept")]
@@ -112,26 +128,75 @@ pub struct BackupResult {
     pub backup: Backup,
     pub manifest: Manifest,
     pub removed: Vec<String>,
-    /// What failed on hosts besides: `HOST: MESSAGE`. The snapshot may still be on one of them.
+    /// Why older backups were kept although they were to be removed.
+    pub kept: Option<String>,
+    /// What failed besides, for example `HOST: MESSAGE`. The snapshot may still be on that host.
     pub failures: Vec<String>,
+    /// Hosts that did not answer: `HOST: MESSAGE`.
+    pub silent: Vec<String>,
 }
 
-/// Only its owner can read what is in it.
-pub(super) fn create(directory: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
-}
-
-fn number(figure: &StatusNumber) -> u64 {
-    match figure {
-        StatusNumber::Number(number) => u64::try_from(*number).unwrap_or_default(),
-        StatusNumber::Text(text) => text.parse().unwrap_or_default(),
+/// Creates a directory for backups that only its owner can read, or uses one that nobody else can write.
+pub(super) fn create(directory: &Path) -> Result<(), BackupError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(io_error(directory))?;
+    let found = fs::metadata(directory).map_err(io_error(directory))?;
+    let open = |why: String| Err(BackupError::OpenDirectory { path: directory.to_owned(), why });
+    let me = rustix::process::geteuid().as_raw();
+    if found.uid() != me && found.uid() != 0 {
+        return open(format!("it belongs to another user ({})", found.uid()));
     }
+    if found.mode() & 0o022 != 0 {
+        return open(format!("others can write to it (mode {:04o})", found.mode() & 0o7777));
+    }
+    Ok(())
+}
+
+/// A directory for a backup that is being written. It exists until it gets its name, or is removed with everything in it.
+pub(super) struct Staging {
+    directory: tempfile::TempDir,
+    /// Locked for as long as this process lives, so that others can see which ones were abandoned.
+    _lock: File,
+}
+
+impl Staging {
+    /// Only its owner can read it, whatever the umask is.
+    pub(super) fn create(directory: &Path) -> io::Result<Staging> {
+        let open = fs::Permissions::from_mode(0o700);
+        let staging = tempfile::Builder::new().prefix(PARTIAL).permissions(open).tempdir_in(directory)?;
+        let lock = File::open(staging.path())?;
+        lock.lock()?;
+        Ok(Staging { directory: staging, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Removes the partial backups of processes that were killed.
+fn remove_abandoned(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)?.flatten() {
+        let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL) && entry.file_type()?.is_dir();
+        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|then| then.elapsed().ok());
+        if is_partial && age.is_some_and(|age| age > NOT_LOCKED_YET) && File::open(entry.path())?.try_lock().is_ok() {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn number(figure: &StatusNumber, what: &str) -> Result<u64, BackupError> {
+    let number = match figure {
+        StatusNumber::Number(number) => u64::try_from(*number).ok(),
+        StatusNumber::Text(text) => text.parse().ok(),
+    };
+    number.ok_or_else(|| BackupError::Damaged(format!("its {what} is {figure:?}, which is no number of etcd")))
 }
 
 /// Verifies the snapshot in `staging`, compresses it, and gives it its name.
 pub(super) fn finish_backup(
     directory: &Path,
-    staging: tempfile::TempDir,
+    staging: Staging,
     taken: SnapshotReport,
     deployment: String,
     keep: Option<usize>,
@@ -145,6 +210,7 @@ pub(super) fn finish_backup(
             taken.host, taken.sha256
         )));
     }
+    let keys = number(&taken.keys, "number of keys")?;
     let earlier = list_backups(directory).map_err(io_error(directory))?;
     let known = || earlier.iter().filter_map(|backup| Some((backup, backup.manifest.as_ref().ok()?)));
     if let Some((_, other)) =
@@ -154,7 +220,7 @@ pub(super) fn finish_backup(
             (format!("{} ({})", other.cluster, other.deployment), format!("{} ({deployment})", taken.cluster));
         return Err(BackupError::OtherCluster { path: directory.to_owned(), found, wanted });
     }
-    let revision = number(&taken.revision);
+    let revision = number(&taken.revision, "revision")?;
     let newest =
         known().filter(|(_, other)| other.cluster_id == taken.cluster_id).max_by_key(|(_, other)| other.revision);
     if let Some((backup, other)) = newest.filter(|(_, other)| other.revision > revision) {
@@ -163,7 +229,7 @@ pub(super) fn finish_backup(
     }
     pack(&raw, &packed).map_err(io_error(&packed))?;
     // What was written is read again.
-    let (read_size, read_sha256) = digest_unpacked(&packed).map_err(io_error(&packed))?;
+    let (read_size, read_sha256) = digest_unpacked(&packed, size).map_err(io_error(&packed))?;
     if (read_size, &read_sha256) != (size, &sha256) {
         return Err(BackupError::Damaged("the compressed file differs from it".to_owned()));
     }
@@ -179,11 +245,12 @@ pub(super) fn finish_backup(
         is_leader: taken.is_leader,
         members: taken.members,
         compared: taken.compared,
+        has_leader: taken.has_leader,
         etcd_version: taken.etcd_version,
         windlass_version: env!("CARGO_PKG_VERSION").to_owned(),
         taken: now,
         revision,
-        keys: number(&taken.keys),
+        keys,
         size,
         sha256,
         compressed_size,
@@ -197,29 +264,39 @@ pub(super) fn finish_backup(
     let path = directory.join(&name);
     fs::rename(staging.path(), &path).map_err(io_error(&path))?;
     // Its directory has another name by now, so that nothing is removed with it.
-    drop(staging.keep());
+    drop(staging.directory.keep());
     sync(directory).map_err(io_error(directory))?;
     let backup = Backup { name, path, manifest: Ok(manifest.clone()) };
-    let removed = prune(directory, &backup, keep).map_err(io_error(directory))?;
-    Ok(BackupResult { backup, manifest, removed, failures: Vec::new() })
+    let mut made =
+        BackupResult { backup, manifest, removed: Vec::new(), kept: None, failures: Vec::new(), silent: Vec::new() };
+    if let Err(error) = remove_abandoned(directory) {
+        made.failures.push(format!("an abandoned backup cannot be removed: {error}"));
+    }
+    // The snapshot of a member that stands alone may lack what the others have: nothing older goes for it.
+    match keep {
+        Some(_) if taken.compared < taken.majority || !taken.has_leader => {
+            let (compared, majority) = (taken.compared, taken.majority);
+            made.kept = Some(format!("the data of {compared} members could be compared, and a majority is {majority}"));
+        }
+        Some(keep) => match prune(directory, &made.backup, keep) {
+            Ok(removed) => made.removed = removed,
+            Err(error) => made.failures.push(format!("older ones cannot be removed: {error}")),
+        },
+        None => {}
+    }
+    Ok(made)
 }
 
-/// Removes all complete backups except the newest `keep`, and the files of killed processes. Never the one that was just verified.
-fn prune(directory: &Path, newest: &Backup, keep: Option<usize>) -> io::Result<Vec<String>> {
-    for entry in fs::read_dir(directory)?.flatten() {
-        let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
-        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|then| then.elapsed().ok());
-        if is_partial && age.is_some_and(|age| age > ABANDONED) {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
-    let Some(keep) = keep else { return Ok(Vec::new()) };
+/// Removes all complete backups except the newest `keep`. Never the one that was just verified.
+fn prune(directory: &Path, newest: &Backup, keep: usize) -> io::Result<Vec<String>> {
     // Those of an earlier cluster stay: they may be all that is left of it. So do damaged ones, which do not count either.
     let cluster_of = |backup: &Backup| backup.manifest.as_ref().ok().map(|manifest| manifest.cluster_id.clone());
     let mut complete = list_backups(directory)?;
     complete.retain(|backup| backup.name != newest.name && cluster_of(backup) == cluster_of(newest));
     complete.retain(|backup| verify(&backup.path).is_ok());
-    // The newest ones come first.
+    // The newest ones come first. Clocks can be wrong; revisions only grow.
+    let age = |backup: &Backup| backup.manifest.as_ref().map_or((0, 0), |found| (found.revision, found.taken));
+    complete.sort_by_key(|backup| std::cmp::Reverse(age(backup)));
     let old = complete.split_off(keep.saturating_sub(1).min(complete.len()));
     for backup in &old {
         // It loses its manifest first: one that is half removed is no backup.
@@ -238,7 +315,8 @@ pub fn list_backups(directory: &Path) -> io::Result<Vec<Backup>> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.') || !entry.path().is_dir() || !entry.path().join(SNAPSHOT).exists() {
+        let has = |file| entry.path().join(file).symlink_metadata().is_ok();
+        if name.starts_with('.') || !entry.path().is_dir() || !has(SNAPSHOT) && !has(MANIFEST) {
             continue;
         }
         backups.push(Backup { manifest: manifest(&entry.path()), name, path: entry.path() });
@@ -250,7 +328,9 @@ pub fn list_backups(directory: &Path) -> io::Result<Vec<Backup>> {
 
 /// The manifest of the backup in a directory; why it cannot be used otherwise.
 pub fn manifest(backup: &Path) -> Result<Manifest, String> {
-    let text = fs::read(backup.join(MANIFEST)).map_err(|error| format!("no manifest: {error}"))?;
+    let mut text = Vec::new();
+    let file = open_regular(&backup.join(MANIFEST)).map_err(|error| format!("no manifest: {error}"))?;
+    file.take(LARGEST_MANIFEST).read_to_end(&mut text).map_err(|error| format!("no manifest: {error}"))?;
     let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| format!("damaged manifest: {error}"))?;
     match manifest.layout {
         LAYOUT => Ok(manifest),
@@ -264,7 +344,9 @@ pub fn manifest(backup: &Path) -> Result<Manifest, String> {
 /// Why it is not good.
 pub fn verify(backup: &Path) -> Result<Manifest, String> {
     let manifest = manifest(backup)?;
-    let (size, sha256) = digest_unpacked(&backup.join(SNAPSHOT)).map_err(|error| format!("cannot be read: {error}"))?;
+    let snapshot = backup.join(SNAPSHOT);
+    let (size, sha256) =
+        digest_unpacked(&snapshot, manifest.size).map_err(|error| format!("cannot be read: {error}"))?;
     match (size, &sha256) == (manifest.size, &manifest.sha256) {
         true => Ok(manifest),
         false => Err("damaged: its digest differs from the manifest's".to_owned()),
@@ -279,7 +361,10 @@ pub fn unpack_backup(backup: &Path, to: &Path) -> Result<Manifest, BackupError> 
     let manifest = manifest(backup).map_err(BackupError::Damaged)?;
     let write = || -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
-        io::copy(&mut zstd::Decoder::new(File::open(backup.join(SNAPSHOT))?)?, &mut file)?;
+        io::copy(
+            &mut zstd::Decoder::new(open_regular(&backup.join(SNAPSHOT))?)?.take(manifest.size.saturating_add(1)),
+            &mut file,
+        )?;
         file.sync_all()
     };
     write().map_err(io_error(to))?;
@@ -342,8 +427,18 @@ fn digest(path: &Path) -> io::Result<(u64, String)> {
     digest_of(BufReader::new(File::open(path)?))
 }
 
-fn digest_unpacked(path: &Path) -> io::Result<(u64, String)> {
-    digest_of(zstd::Decoder::new(File::open(path)?)?)
+/// Reads one byte more than `size` at most.
+fn digest_unpacked(path: &Path, size: u64) -> io::Result<(u64, String)> {
+    digest_of(zstd::Decoder::new(open_regular(path)?)?.take(size.saturating_add(1)))
+}
+
+/// Others may have put a pipe or a link there.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("not a file")),
+    }
 }
 
 fn pack(from: &Path, to: &Path) -> io::Result<()> {
@@ -381,7 +476,7 @@ mod tests {
 
     fn taken(content: &[u8], revision: i64) -> SnapshotReport {
         SnapshotReport {
-            layout: 1,
+            layout: 2,
             cluster: "etcd".into(),
             cluster_id: "7".into(),
             host: "h1".into(),
@@ -389,6 +484,8 @@ mod tests {
             is_leader: false,
             members: vec!["h1".into()],
             compared: 1,
+            majority: 1,
+            has_leader: true,
             etcd_version: "3.5.16".into(),
             revision: StatusNumber::Number(revision),
             keys: StatusNumber::Number(1),
@@ -406,7 +503,7 @@ mod tests {
         taken: SnapshotReport,
         keep: Option<usize>,
     ) -> Result<BackupResult, BackupError> {
-        let staging = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory).unwrap();
+        let staging = Staging::create(directory).unwrap();
         fs::write(staging.path().join("snapshot.db"), content).unwrap();
         finish_backup(directory, staging, taken, "karmada".into(), keep)
     }

@@ -21,7 +21,7 @@ mod question;
 mod reports;
 mod screen;
 
-pub(crate) use paint::harmless;
+pub(crate) use paint::{harmless, one_line};
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

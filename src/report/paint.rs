@@ -51,7 +51,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`harmless`], of a text that must not start new lines: a name, a label.
-pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     match harmless(text) {
         text if text.contains('\n') => Cow::Owned(text.replace('\n', "\\n")),
         text => text,

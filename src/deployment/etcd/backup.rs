@@ -1,10 +1,11 @@
 //! Makes a backup of etcd: a snapshot from a host, kept as [`crate::deployment::backups`] does.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::ask;
-use crate::deployment::backups::{self, BackupError, BackupResult, PARTIAL, SnapshotReport};
-use crate::deployment::{Control, Error, Outcome, Progress, Site};
+use crate::deployment::backups::{self, BackupError, BackupResult, PARTIAL, SnapshotReport, Staging};
+use crate::deployment::{Control, Error, Outcome, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
@@ -20,29 +21,44 @@ pub async fn take_backup(
 ) -> Result<Option<BackupResult>, Error> {
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
-    backups::create(directory).map_err(backups::io_error(directory))?;
-    let staging =
-        tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory).map_err(backups::io_error(directory))?;
+    backups::create(directory)?;
+    let staging = Staging::create(directory).map_err(backups::io_error(directory))?;
     let id = staging.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let file = id.trim_start_matches(PARTIAL);
     let vars = Vars::from([
         (variable::ETCD_BACKUP_STAGING.into(), Value::from(staging.path().display().to_string())),
-        (variable::ETCD_BACKUP_ID.into(), Value::from(id.trim_start_matches(PARTIAL))),
+        (variable::ETCD_BACKUP_ID.into(), Value::from(file)),
     ]);
     let Some(reply) = ask::<SnapshotReport>(&phase, vars, None, control).await? else { return Ok(None) };
     if reply.outcome == Outcome::Interrupted {
         return Ok(None);
     }
-    let silent: Vec<String> = reply.unreachable.iter().map(|(host, why)| format!("{host}: {why}")).collect();
+    let mut silent = reply.unreachable;
+    let texts = |all: BTreeMap<String, String>| all.into_iter().map(|(host, why)| format!("{host}: {why}"));
     let Some(taken) = reply.reported else {
-        return Err(BackupError::NotTaken { failures: reply.failures.into_iter().chain(silent).collect() }.into());
+        let mut failures: Vec<String> = reply.failures.into_iter().chain(texts(silent)).collect();
+        if failures.is_empty() {
+            failures.push("no backup: the inventory has no host in the group etcd".to_owned());
+        }
+        return Err(BackupError::NotTaken { failures }.into());
     };
-    for why in silent {
-        control.report_progress(Progress::Warning(format!("the backup is complete, but {why}")));
+    let mut failures = reply.failures;
+    // The file is removed from the host last.
+    if let Some(why) = silent.remove(&taken.host) {
+        let host = &taken.host;
+        failures
+            .push(format!("{host}: {why}; the snapshot may be left there, as .backup-{file}.db in etcd_snapshot_dir"));
     }
-    let failures = reply.failures;
+    if !taken.has_leader {
+        let member = &taken.member;
+        failures
+            .push(format!("{member} knew no leader: the newest writes may be missing in it. Run windlass etcd check"));
+    }
+    let silent = texts(silent).collect();
     // On a thread that may wait.
     let (directory, name) = (directory.to_owned(), deployment.name);
     let kept = tokio::task::spawn_blocking(move || backups::finish_backup(&directory, staging, taken, name, keep));
     let made = kept.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
-    Ok(Some(BackupResult { failures, ..made }))
+    failures.extend(made.failures);
+    Ok(Some(BackupResult { failures, silent, ..made }))
 }

@@ -10,7 +10,7 @@ use super::contract::Reported;
 use super::control::{Control, Outcome};
 use super::lock::Lock;
 use super::{Error, Phase, Run};
-use crate::engine::{self, Event};
+use crate::engine::{self, Event, TaskResult};
 use crate::value::Vars;
 
 /// What a playbook reported, and what went wrong.
@@ -22,6 +22,18 @@ pub struct Reply<T> {
     /// Tasks that failed: `HOST: MESSAGE`.
     pub failures: Vec<String>,
     pub outcome: Outcome,
+}
+
+/// The end of what a program that failed wrote to stderr, unless it is to be hidden.
+fn last_words(result: &TaskResult) -> String {
+    let stderr = result.values.get("stderr").filter(|_| !result.no_log).and_then(|value| value.as_str().map(str::trim));
+    match stderr {
+        Some(text) if !text.is_empty() => {
+            let from = text.char_indices().rev().nth(399).map_or(0, |(at, _)| at);
+            format!(": {}", &text[from..])
+        }
+        _ => String::new(),
+    }
 }
 
 /// Runs the playbook that reports `T`. None: the caller cancelled it.
@@ -49,7 +61,7 @@ pub(super) async fn ask<T: Reported>(
                     engine::Status::Unreachable => {
                         unreachable.entry(host.to_string()).or_insert_with(|| message.clone());
                     }
-                    engine::Status::Failed => failures.push(format!("{host}: {message}")),
+                    engine::Status::Failed => failures.push(format!("{host}: {message}{}", last_words(result))),
                     _ => {}
                 }
             }

@@ -13,6 +13,7 @@ use crate::cli::{CliError, ExitCode, note, print, working_directory};
 use crate::deployment::backups::{self, Backup, Manifest};
 use crate::deployment::etcd::backup;
 use crate::deployment::lock;
+use crate::report::one_line;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
@@ -36,7 +37,7 @@ pub(super) struct BackupsArgs {
     format: Format,
 }
 
-/// Takes a snapshot and keeps it. Any failure is an exit code other than 0.
+/// Takes a snapshot and keeps it. The exit code is 2 if something failed besides, 4 if a host did not answer.
 pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     let directory = working_directory()?.join(&args.directory);
     args.site.carry_out(&[], async |site, control| {
@@ -62,11 +63,18 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
         for name in &made.removed {
             text.push_str(&format!("  removed {name}\n"));
         }
-        show(&text, site)?;
-        for failure in &made.failures {
-            note(&format!("error: the backup is complete, but {failure}"));
+        if let Some(why) = &made.kept {
+            text.push_str(&format!("  removed nothing: {why}\n"));
         }
-        Ok(if made.failures.is_empty() { ExitCode::Ok } else { ExitCode::Failed })
+        show(&text, site)?;
+        for failure in made.failures.iter().chain(&made.silent) {
+            note(&site.keyring.hidden.hide(&format!("error: the backup is complete, but {failure}")));
+        }
+        Ok(match (made.failures.is_empty(), made.silent.is_empty()) {
+            (true, true) => ExitCode::Ok,
+            (true, false) => ExitCode::Unreachable,
+            (false, _) => ExitCode::Failed,
+        })
     })
 }
 
@@ -112,21 +120,22 @@ fn table(rows: &[Row]) -> String {
     for row in rows {
         let [age, size, revision, version] = match &row.backup.manifest {
             Ok(it) => [
-                lock::duration_text(now.saturating_sub(std::time::Duration::from_secs(it.taken))),
+                match now.checked_sub(std::time::Duration::from_secs(it.taken)) {
+                    Some(age) => lock::duration_text(age),
+                    None => "from the future".to_owned(),
+                },
                 mebibytes(it.size),
                 it.revision.to_string(),
-                it.etcd_version.clone(),
+                one_line(&it.etcd_version).into_owned(),
             ],
             Err(_) => ["?", "?", "?", "?"].map(str::to_owned),
         };
         let verified = match &row.verified {
             Ok(_) => "yes".to_owned(),
-            Err(why) => format!("no: {why}"),
+            Err(why) => format!("no: {}", one_line(why)),
         };
-        text.push_str(&format!(
-            "{:<32} {age:<12} {size:>12} {revision:>12} {version:<8} {verified}\n",
-            row.backup.name
-        ));
+        let name = one_line(&row.backup.name);
+        text.push_str(&format!("{name:<32} {age:<12} {size:>12} {revision:>12} {version:<8} {verified}\n"));
     }
     text
 }
