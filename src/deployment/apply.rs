@@ -90,8 +90,10 @@ impl<'s> Proposal<'s> {
         if let Some(planned) = self.plan.refused() {
             return Ok(Answer::Refused(planned.stage));
         }
-        // One that was interrupted is resumed; or ended, if it was another operation and nothing is left to do.
-        if self.plan.is_empty() && self.interrupted.is_none() {
+        // One that was interrupted is resumed; or ended, if it was another operation and nothing is left to do on any host.
+        let ends_another =
+            self.interrupted.as_ref().is_some_and(|journal| journal.is_apply() || self.plan.reach.is_whole());
+        if self.plan.is_empty() && !ends_another {
             return Ok(Answer::Nothing);
         }
         let questions = self.questions(agreed);
@@ -119,11 +121,16 @@ impl<'s> Proposal<'s> {
         // Somebody may have come and gone before the lock was taken.
         let newest =
             journal::read_journals(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
-        let interrupted = newest.filter(|journal| !journal.done).and_then(|journal| journal.open_stage());
+        let unfinished = newest.filter(|journal| !journal.done);
+        let interrupted = unfinished.as_ref().and_then(Journal::open_stage);
         let mut run = Stages::begin(self, lock, control);
+        // Only an apply to all hosts shows that nothing is left of another operation.
+        run.keeps_journal = !self.plan.reach.is_whole() && unfinished.is_some_and(|journal| !journal.is_apply());
         let outcome = run.all(&stages, interrupted).await?;
-        run.journal.finish_journal(outcome);
-        run.journal.write_end(outcome, lock, control).await?;
+        if !run.keeps_journal {
+            run.journal.finish_journal(outcome);
+            run.journal.write_end(outcome, lock, control).await?;
+        }
         Ok(outcome)
     }
 
@@ -170,6 +177,8 @@ struct Stages<'a> {
     control: &'a Control,
     plan: &'a Plan,
     journal: Journal,
+    /// The journal on the hosts is of another operation that did not come to its end, and stays.
+    keeps_journal: bool,
     /// A stage was run, so that what was planned for those after it may not hold any more.
     has_run: bool,
 }
@@ -183,7 +192,7 @@ impl<'a> Stages<'a> {
             lock,
         );
         let (site, deployment, plan) = (proposal.site, &proposal.deployment, &proposal.plan);
-        Stages { site, deployment, lock, control, plan, journal, has_run: false }
+        Stages { site, deployment, lock, control, plan, journal, keeps_journal: false, has_run: false }
     }
 
     /// Runs the stages that differ, and the one at which an earlier apply was interrupted.
@@ -264,7 +273,10 @@ impl<'a> Stages<'a> {
     }
 
     async fn write(&self) -> Result<(), Error> {
-        journal::write_journal(self.lock, &self.journal).await.map_err(Error::Journal)
+        match self.keeps_journal {
+            true => Ok(()),
+            false => journal::write_journal(self.lock, &self.journal).await.map_err(Error::Journal),
+        }
     }
 }
 

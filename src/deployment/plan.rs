@@ -81,6 +81,13 @@ pub struct TargetHosts {
 }
 
 impl TargetHosts {
+    /// Whether these are all hosts of the deployment.
+    pub fn is_whole(&self) -> bool {
+        self.limit.is_none() && self.left_out.is_empty() && self.silent_outside.is_empty()
+    }
+}
+
+impl TargetHosts {
     /// The hosts that a stage runs on, as a pattern. None: all hosts.
     pub fn pattern(&self, stage: Stage) -> Option<String> {
         if self.limit.is_none() && self.left_out.is_empty() {
