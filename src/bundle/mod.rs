@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::value::ProcessEnvironment;
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 
 pub use archive::{is_archive, pack};
 pub(crate) use elf::architecture as architecture_of;
@@ -191,8 +191,8 @@ impl Bundle {
 
     fn lacks(&self, items: &[Item], component: &str) -> Error {
         let error = Error::new(format!("the bundle {} has no {component}", self.name));
-        match nearest(component, items.iter().map(|item| item.component.as_str())) {
-            Some(near) => error.hint(format!("did you mean {near:?}?")),
+        match did_you_mean(component, items.iter().map(|item| item.component.as_str())) {
+            Some(hint) => error.hint(hint),
             None => error,
         }
     }

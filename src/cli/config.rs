@@ -10,7 +10,7 @@ use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::{CliError, ExitCode};
 use crate::report::to_json;
 use crate::settings::{SETTINGS, SetBy, Setting, SettingKind, Settings};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {
@@ -108,8 +108,8 @@ fn named(word: &str) -> Result<String, CliError> {
         return Ok(setting.setting_name());
     }
     let words = SETTINGS.iter().flat_map(|setting| setting.env.iter().copied().chain([setting.key]));
-    let near = nearest(word, words).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-    Err(anyhow::anyhow!("no such setting: {word:?}{near}").into())
+    let hint = did_you_mean(word, words).map_or(String::new(), |hint| format!(", {hint}"));
+    Err(anyhow::anyhow!("no such setting: {word:?}{hint}").into())
 }
 
 fn table(settings: &Settings, all: &[ShownSetting], only_changed: bool) -> String {

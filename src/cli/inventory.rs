@@ -223,8 +223,7 @@ impl View<'_> {
         match &hosts[..] {
             [host] => Ok(Json::Object(self.host_vars(host))),
             [] => {
-                let near = self.inventory.nearest_name(pattern);
-                let hint = near.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+                let hint = self.inventory.name_hint(pattern).map_or(String::new(), |hint| format!(", {hint}"));
                 Err(CliError::Asked(anyhow!("no such host: {pattern:?}{hint}")))
             }
             _ => Err(CliError::Asked(anyhow!("--host takes one host, and {pattern:?} matches {}", hosts.len()))),
@@ -233,8 +232,7 @@ impl View<'_> {
 
     fn graph(&self, group: &str, vars: bool) -> Result<String, CliError> {
         let Some(group) = self.inventory.groups.get(group) else {
-            let hint =
-                self.inventory.nearest_name(group).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+            let hint = self.inventory.name_hint(group).map_or(String::new(), |hint| format!(", {hint}"));
             return Err(CliError::Asked(anyhow!("no such group: {group:?}{hint}")));
         };
         let mut lines = String::new();

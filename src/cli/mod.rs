@@ -265,8 +265,8 @@ fn warn_of(complaint: &Diagnostic) {
 /// Warns of names in a pattern that match no host.
 fn warn_unmatched(inventory: &Inventory, names: &[String]) {
     for name in names {
-        let near = inventory.nearest_name(name).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-        warn(&format!("{name:?} matches no host or group{near}"));
+        let hint = inventory.name_hint(name).map_or(String::new(), |hint| format!(", {hint}"));
+        warn(&format!("{name:?} matches no host or group{hint}"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::{Inventory, LOCALHOST, address};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 
 /// The parts of a limit, with the lines of a file in the place of `@FILE`.
@@ -113,8 +113,8 @@ impl Inventory {
     }
 
     /// A hint for a name that matched nothing: the group or host that was probably meant.
-    pub fn nearest_name(&self, name: &str) -> Option<&str> {
-        nearest(name, self.groups.keys().chain(self.hosts.keys()).map(|name| &**name))
+    pub fn name_hint(&self, name: &str) -> Option<String> {
+        did_you_mean(name, self.groups.keys().chain(self.hosts.keys()).map(|name| &**name))
     }
 }
 

@@ -9,7 +9,7 @@ use super::read::{bool_of, pairs};
 use super::{include, role_files};
 use crate::value::Origin;
 use crate::value::doc::Doc;
-use crate::value::nearest::nearest;
+use crate::value::nearest::{did_you_mean, nearest};
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
@@ -186,8 +186,8 @@ impl LoadState<'_> {
         {
             return complaint.hint(format!("windlass has \"{}.{short}\"", doc.collection));
         }
-        match nearest(short, self.module_names()) {
-            Some(word) => complaint.hint(format!("did you mean {word:?}?")),
+        match did_you_mean(short, self.module_names()) {
+            Some(hint) => complaint.hint(hint),
             None if role_files::is_collection_name(name) => complaint.hint(
                 "modules of collections are not supported; put your own modules into library/ \
                  (docs/how-to/own-code.md)",

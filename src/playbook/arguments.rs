@@ -10,7 +10,7 @@ use super::loader::LoadState;
 use super::read::{bool_of, is_float, is_int, is_null, is_template, pairs};
 use super::{Action, Keywords, SourceValue, include, variable_names};
 use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Template, has_marks, truth};
@@ -167,8 +167,8 @@ impl LoadState<'_> {
         if found.is_none() {
             let complaint = Diagnostic::new(format!("{} has no argument {name:?}", doc.name), Some(origin));
             let all = doc.arguments.iter().flat_map(|a| std::iter::once(a.name).chain(a.aliases.iter().copied()));
-            let complaint = match nearest(name, all.clone()) {
-                Some(word) => complaint.hint(format!("did you mean {word:?}?")),
+            let complaint = match did_you_mean(name, all.clone()) {
+                Some(hint) => complaint.hint(hint),
                 None if super::keywords::at(name, super::keywords::KeywordScope::Task).is_some() => {
                     complaint.hint(format!("{name:?} is a keyword of a task: indent it as far as \"{}\"", doc.name))
                 }
@@ -387,8 +387,6 @@ fn bad_choice(argument: &Argument, node: &Node) -> Option<Diagnostic> {
     let message =
         format!("{:?} must be one of {}, this is {}", argument.name, argument.choices.join(", "), node.what());
     let complaint = Diagnostic::new(message, Some(&node.origin));
-    Some(match node.as_str().and_then(|word| nearest(word, argument.choices.iter().copied())) {
-        Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-        None => complaint,
-    })
+    let hint = node.as_str().and_then(|word| did_you_mean(word, argument.choices.iter().copied()));
+    Some(complaint.hint_if_any(hint))
 }

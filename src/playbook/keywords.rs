@@ -6,7 +6,7 @@
 use super::{Keywords, SourceValue};
 use crate::value::Origin;
 use crate::value::doc::Argument;
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 
 /// Where a keyword is allowed; one bit each.
@@ -203,10 +203,7 @@ pub fn unknown(name: &str, origin: &Origin, place: KeywordScope) -> Diagnostic {
     }
     let complaint = Diagnostic::new(format!("unknown keyword {name:?} of {}", place.scope_text()), Some(origin));
     let here = all_keywords().filter(|keyword| keyword.is_at(place)).map(|keyword| keyword.name);
-    match nearest(name, here) {
-        Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-        None => complaint,
-    }
+    complaint.hint_if_any(did_you_mean(name, here))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::keywords_of_plays::{PROMPT, SCHEMES};
 use super::loader::LoadState;
 use super::read::{bool_of, is_null, is_template, pairs};
 use super::{Encrypt, Order, Prompt, SourceValue, Strategy, variable_names};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
@@ -58,10 +58,8 @@ impl LoadState<'_> {
             _ => {
                 let complaint =
                     Diagnostic::new(format!("unknown strategy, this is {}", node.what()), Some(&node.origin));
-                match nearest(short, ["linear", "free", "host_pinned"]) {
-                    Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                    None => complaint.hint("use \"linear\", \"free\" or \"host_pinned\""),
-                }
+                let hint = did_you_mean(short, ["linear", "free", "host_pinned"]);
+                complaint.hint("use \"linear\", \"free\" or \"host_pinned\"").hint_if_any(hint)
             }
         };
         self.complain(complaint);
@@ -191,10 +189,7 @@ impl LoadState<'_> {
             _ if PROMPT.iter().any(|part| part.name == name) => {}
             _ => {
                 let complaint = Diagnostic::new(format!("\"vars_prompt\" has no {name:?}"), Some(&key.origin));
-                self.complain(match nearest(name, PROMPT.iter().map(|part| part.name)) {
-                    Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                    None => complaint,
-                });
+                self.complain(complaint.hint_if_any(did_you_mean(name, PROMPT.iter().map(|part| part.name))));
             }
         }
     }

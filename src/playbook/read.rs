@@ -3,7 +3,7 @@
 use super::keywords::{Keyword, KeywordType};
 use super::loader::LoadState;
 use super::{SourceValue, variable_names};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Vars, has_marks, truth};
@@ -120,10 +120,7 @@ fn bad_choice(keyword: &Keyword, node: &Node, words: &'static [&'static str]) ->
     }
     let message = format!("{:?} must be one of {}, this is {}", keyword.name, words.join(", "), node.what());
     let complaint = Diagnostic::new(message, Some(&node.origin));
-    Some(match written.and_then(|word| nearest(word, words.iter().copied())) {
-        Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-        None => complaint,
-    })
+    Some(complaint.hint_if_any(written.and_then(|word| did_you_mean(word, words.iter().copied()))))
 }
 
 impl LoadState<'_> {

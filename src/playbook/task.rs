@@ -12,7 +12,7 @@ use super::loader::LoadState;
 use super::read::{is_null, pairs};
 use super::{Action, Keywords, Loop, LoopControl, SourceValue, Step, Task, variable_names};
 use crate::value::doc::listed;
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::Node;
 use crate::value::{Origin, Value};
@@ -198,10 +198,8 @@ impl LoadState<'_> {
                 "break_when" => control.break_when = self.conditions("break_when", value),
                 other => {
                     let complaint = Diagnostic::new(format!("loop_control has no {other:?}"), Some(&key.origin));
-                    self.complain(match nearest(other, LOOP_CONTROL.iter().map(|part| part.name)) {
-                        Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                        None => complaint.hint(format!("known keys: {}", listed(LOOP_CONTROL))),
-                    });
+                    let hint = did_you_mean(other, LOOP_CONTROL.iter().map(|part| part.name));
+                    self.complain(complaint.hint(format!("known keys: {}", listed(LOOP_CONTROL))).hint_if_any(hint));
                 }
             }
         }

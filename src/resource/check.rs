@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::place::field_origin;
 use super::schema::ONE_LINE;
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::yaml::{Node, NodeKind};
 
@@ -42,10 +42,8 @@ pub(super) fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item 
     let known: Vec<&str> = known.into_iter().collect();
     let within = if path.is_empty() { "a document".to_owned() } else { path.to_owned() };
     let complaint = Diagnostic::new(format!("unknown field {} in {within}", named(key)), Some(&key.origin));
-    match key.as_str().and_then(|key| nearest(key, known.iter().copied())) {
-        Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-        None => complaint.hint(format!("the fields are {}", known.join(", "))),
-    }
+    let hint = key.as_str().and_then(|key| did_you_mean(key, known.iter().copied()));
+    complaint.hint(hint.unwrap_or_else(|| format!("the fields are {}", known.join(", "))))
 }
 
 /// A location whose line is not shown, because it contains a secret.
@@ -89,8 +87,8 @@ impl Walk<'_> {
         if let Some(choices) = choices.filter(|choices| !choices.contains(&value)) {
             let choices: Vec<&str> = choices.iter().filter_map(Json::as_str).collect();
             let message = format!("must be one of {}, this is {}", choices.join(", "), node.what());
-            let near = node.as_str().and_then(|text| nearest(text, choices));
-            self.refuse(path, &message, node).hint = near.map(|near| format!("did you mean {near:?}?"));
+            let hint = node.as_str().and_then(|text| did_you_mean(text, choices));
+            self.refuse(path, &message, node).hint = hint;
         }
         value
     }

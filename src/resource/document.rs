@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::schema::KINDS;
 use super::{API_VERSION, ForeignResourceLimits, GROUP, NamedResource, Resource, Trust, check, foreign, trust};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::yaml::{self, Node, NodeKind};
 
@@ -111,10 +111,8 @@ fn kind(node: &Node) -> Result<usize, Diagnostic> {
     let found = kind.as_str().and_then(|kind| names().position(|name| name == kind));
     found.ok_or_else(|| {
         let complaint = Diagnostic::new(format!("unknown kind {} in {API_VERSION}", kind.what()), Some(&kind.origin));
-        match kind.as_str().and_then(|kind| nearest(kind, names())) {
-            Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-            None => complaint.hint(format!("the fields are {}", all())),
-        }
+        let hint = kind.as_str().and_then(|kind| did_you_mean(kind, names()));
+        complaint.hint(hint.unwrap_or_else(|| format!("the kinds are {}", all())))
     })
 }
 

@@ -19,7 +19,7 @@ pub use ansible_only::{GROUPS, Relevance, SettingGroup};
 pub use kind::SettingKind;
 pub use list::SETTINGS;
 
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::{ProcessEnvironment, Secret, Value};
 
@@ -226,10 +226,9 @@ fn wrong(setting: &Setting, text: &str, origin: &Origin) -> Diagnostic {
     let message = format!("{} must be {}, this is {text:?}", setting.key, setting.kind.setting_kind_text());
     let complaint = Diagnostic::new(message, Some(origin));
     match setting.kind {
-        SettingKind::Choice(words) | SettingKind::BoolOr(words) => match nearest(text, words.iter().copied()) {
-            Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-            None => complaint,
-        },
+        SettingKind::Choice(words) | SettingKind::BoolOr(words) => {
+            complaint.hint_if_any(did_you_mean(text, words.iter().copied()))
+        }
         _ => complaint,
     }
 }

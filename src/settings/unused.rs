@@ -6,7 +6,7 @@ use super::ansible_only::{GROUPS, NO_SETTINGS, Relevance, Row, SettingGroup};
 use super::ini::IniEntry;
 use super::{SETTINGS, SetBy, known_variables};
 use crate::value::ProcessEnvironment;
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::{Diagnostic, Origin};
 use crate::value::truth;
 
@@ -120,8 +120,5 @@ fn unknown_key(entry: &IniEntry, known: &[(&str, &str)]) -> Diagnostic {
 }
 
 fn with_hint<'a>(complaint: Diagnostic, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    match nearest(word, known) {
-        Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-        None => complaint,
-    }
+    complaint.hint_if_any(did_you_mean(word, known))
 }

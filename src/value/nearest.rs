@@ -13,6 +13,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The hint for a misspelt word, for example `did you mean "become"?`; None: no candidate is near enough.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, candidates).map(|near| format!("did you mean {near:?}?"))
+}
+
 /// Edits (insert, delete, replace, swap of neighbours) from one word to the other; None: more than the limit. Most words
 /// are far from each other, which shows after a few characters.
 fn distance(a: &[char], b: &str, limit: usize) -> Option<usize> {
@@ -43,7 +48,7 @@ fn distance(a: &[char], b: &str, limit: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{did_you_mean, nearest};
 
     #[test]
     fn a_misspelt_word_finds_its_neighbour_and_a_strange_one_none() {
@@ -54,5 +59,7 @@ mod tests {
         assert_eq!(nearest("xecmeo_usre", words), None, "four edits are too many for eleven characters");
         assert_eq!(nearest("bceome_usre", words), Some("become_user"));
         assert_eq!(nearest("", words), None);
+        assert_eq!(did_you_mean("becom", words).as_deref(), Some("did you mean \"become\"?"));
+        assert_eq!(did_you_mean("zebra", words), None);
     }
 }

@@ -95,6 +95,12 @@ impl Diagnostic {
         self.hint = Some(hint.into());
         self
     }
+
+    /// Keeps the hint that is there if `hint` is None.
+    pub fn hint_if_any(mut self, hint: Option<String>) -> Self {
+        self.hint = hint.or(self.hint);
+        self
+    }
 }
 
 impl fmt::Display for Diagnostic {

@@ -76,8 +76,8 @@ pub fn expect(value: &Value, what: &str, others: &[&str]) -> Result<bool, String
         let shown = value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"));
         let message = format!("{what} must be {} or {last}, not {shown}", first.join(", "));
         let all = known.chain(TRUE).chain(FALSE);
-        match value.as_str().and_then(|text| super::nearest::nearest(&text.trim().to_lowercase(), all)) {
-            Some(near) => format!("{message} (did you mean {near}?)"),
+        match value.as_str().and_then(|text| super::nearest::did_you_mean(&text.trim().to_lowercase(), all)) {
+            Some(hint) => format!("{message} ({hint})"),
             None => message,
         }
     })
@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn an_error_names_what_may_be_written() {
         let error = |text: &str| expect(&Value::from(text), "become", &["accept-new"]).unwrap_err();
-        assert_eq!(error("ture"), "become must be true, false or accept-new, not \"ture\" (did you mean true?)");
+        assert_eq!(error("ture"), "become must be true, false or accept-new, not \"ture\" (did you mean \"true\"?)");
         assert_eq!(
             error("acept-new"),
-            "become must be true, false or accept-new, not \"acept-new\" (did you mean accept-new?)"
+            "become must be true, false or accept-new, not \"acept-new\" (did you mean \"accept-new\"?)"
         );
         assert_eq!(error("fingerprint"), "become must be true, false or accept-new, not \"fingerprint\"");
     }

@@ -97,9 +97,9 @@ pub fn environment_value(text: &str) -> Result<String, String> {
 /// A limit as a line of a unit.
 pub fn limit(name: &str, value: &str) -> Result<String, String> {
     if !LIMITS.contains(&name) {
-        let near = super::nearest::nearest(name, LIMITS.iter().copied());
-        let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-        return Err(format!("{name:?} is not a service limit of systemd{near}"));
+        let hint = super::nearest::did_you_mean(name, LIMITS.iter().copied());
+        let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        return Err(format!("{name:?} is not a service limit of systemd{hint}"));
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || "%:./ _,-".contains(c);
     match value.chars().find(|c| !fits(*c)) {
@@ -153,7 +153,7 @@ mod tests {
             assert!(limit(name, "1").is_err(), "{name}");
         }
         let error = limit("MemoryMx", "1G").unwrap_err();
-        assert_eq!(error, "\"MemoryMx\" is not a service limit of systemd (did you mean MemoryMax?)");
+        assert_eq!(error, "\"MemoryMx\" is not a service limit of systemd (did you mean \"MemoryMax\"?)");
     }
 
     #[test]

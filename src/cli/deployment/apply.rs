@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, declined, messages, plan, plan_text, show};
+use super::{SiteArgs, agrees, declined, plan, plan_text, progress_messages, show};
 use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::{Control, LockRequest};
@@ -42,7 +42,7 @@ pub(crate) fn run_apply(args: &ApplyArgs) -> Result<ExitCode, CliError> {
         };
         show(&plan_text::plan(&proposal.plan, site.verbosity > 0), site)?;
         if let Some(journal) = &proposal.interrupted {
-            note(&messages::interrupted(journal, journal.is_apply()));
+            note(&progress_messages::interrupted(journal, journal.is_apply()));
         }
         let mut agreed = Agreement { plan: args.yes, removals: args.max_removals };
         loop {

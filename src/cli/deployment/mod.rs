@@ -4,10 +4,10 @@
 pub(super) mod apply;
 pub(super) mod destroy;
 pub(super) mod etcd;
-mod messages;
 pub(super) mod operation;
 pub(super) mod plan;
 pub(super) mod plan_text;
+mod progress_messages;
 pub(super) mod status;
 
 use std::io::IsTerminal;
@@ -95,7 +95,7 @@ impl SiteArgs {
             let telling = self.telling(&site).await?;
             let control = Control {
                 run: telling.control.clone(),
-                progress: Arc::new(|progress| messages::print_progress(&progress)),
+                progress: Arc::new(|progress| progress_messages::print_progress(&progress)),
             };
             let done = work(&site, &control).await;
             drop(control);

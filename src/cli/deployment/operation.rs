@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, declined, messages, plan_text, show};
+use super::{SiteArgs, agrees, declined, plan_text, progress_messages, show};
 use crate::cli::{CliError, ExitCode, note, working_directory};
 use crate::deployment::operation::{Operation, PreparedOperation};
 use crate::deployment::{LockRequest, Outcome};
@@ -96,7 +96,7 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError>
         };
         show(&plan_text::operation(&prepared, site.verbosity > 0), site)?;
         if let Some(journal) = &prepared.interrupted {
-            note(&messages::interrupted(journal, prepared.resumes()));
+            note(&progress_messages::interrupted(journal, prepared.resumes()));
         }
         if !prepared.found.failures.is_empty() {
             note(&format!("error: cannot carry out {name}: its dry run failed"));

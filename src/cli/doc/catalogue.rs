@@ -8,7 +8,7 @@ use crate::playbook::include;
 use crate::playbook::keywords::{self, Keyword};
 use crate::template::catalogue;
 use crate::value::doc::{Doc, LanguageItem};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 
 /// What kind of word something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -115,9 +115,9 @@ fn is_of(entry: &DocEntry, collection: &str) -> bool {
 }
 
 /// The name that was meant, if one is near enough.
-pub(super) fn meant(name: &str, kind: Option<DocKind>) -> Option<&'static str> {
+pub(super) fn entry_hint(name: &str, kind: Option<DocKind>) -> Option<String> {
     let names = all_entries().into_iter().filter(|entry| kind.is_none_or(|kind| entry.kind() == kind));
-    nearest(name, names.map(|entry| entry.entry_name()))
+    did_you_mean(name, names.map(|entry| entry.entry_name()))
 }
 
 #[cfg(test)]

@@ -59,6 +59,6 @@ pub(super) fn print_doc(args: &DocArgs) -> Result<ExitCode, CliError> {
 
 fn unknown(word: &str, kind: Option<DocKind>) -> anyhow::Error {
     let what = kind.map_or("module, keyword, filter, test, lookup, function or variable", DocKind::kind_name);
-    let hint = catalogue::meant(word, kind).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+    let hint = catalogue::entry_hint(word, kind).map(|hint| format!("; {hint}")).unwrap_or_default();
     anyhow::anyhow!("no such {what}: {word:?}{hint} (windlass doc -l lists all)")
 }

@@ -88,7 +88,7 @@ fn names_that_match_nothing_are_reported_and_have_a_neighbour() {
     let inventory = inventory();
     let (found, unmatched) = inventory.select("wep:db:nope*").unwrap();
     assert_eq!((found.len(), unmatched), (3, vec!["wep".to_owned(), "nope*".to_owned()]));
-    assert_eq!(inventory.nearest_name("wep"), Some("web"));
+    assert_eq!(inventory.name_hint("wep").as_deref(), Some("did you mean \"web\"?"));
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Candidate, did_you_mean, host_names};
+use super::{Candidate, host_names};
 use crate::inventory::{Inventory, graph, literal, shell_words};
 use crate::value::Value;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::{Diagnostic, Origin, Source};
 
 pub(super) fn accepts_ini(_: &Candidate) -> bool {
@@ -113,7 +114,7 @@ impl Reader<'_> {
         let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == word) else {
             let message = format!("unknown kind of section {word:?} in [{group}:{word}]");
             let complaint = Diagnostic::new(message, Some(origin)).hint(SECTIONS);
-            return Err(did_you_mean(complaint, word, KINDS.map(|(name, _)| name)));
+            return Err(complaint.hint_if_any(did_you_mean(word, KINDS.map(|(name, _)| name))));
         };
         // Variables alone do not declare a group.
         let declares = *kind != Kind::Vars;
@@ -204,7 +205,7 @@ impl Reader<'_> {
             PendingGroup::Vars(origin) => (format!("[{name}:vars] is for an unknown group: {name:?}"), origin),
         };
         let complaint = Diagnostic::new(message, Some(origin)).hint(format!("add a section [{name}]"));
-        Err(did_you_mean(complaint, name, declared))
+        Err(complaint.hint_if_any(did_you_mean(name, declared)))
     }
 }
 

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use self::candidate::Candidate;
 use super::Inventory;
 use crate::value::Value;
-use crate::value::nearest::nearest;
 use crate::value::origin::{Diagnostic, Origin};
 
 /// All kinds, in the order in which they are asked.
@@ -217,14 +216,6 @@ fn host_names(entry: &str, origin: &Origin) -> Result<HostNames, Diagnostic> {
         Diagnostic::new(message, Some(origin)).hint("write a range as web[01:20], web[a:f] or web[1:10:2]")
     })?;
     Ok(HostNames { names, port })
-}
-
-/// Replaces the hint by `did you mean "x"?`, if something is near.
-fn did_you_mean<'a>(complaint: Diagnostic, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    match nearest(word, candidates) {
-        Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-        None => complaint,
-    }
 }
 
 #[cfg(test)]

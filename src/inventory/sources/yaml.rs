@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Candidate, host_names};
 use crate::inventory::Inventory;
 use crate::value::Value;
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::yaml::{self, Node, NodeKind};
 
@@ -76,8 +76,8 @@ fn read_group<'a>(
 }
 
 fn strange_key(key: &Node, group: &str) -> String {
-    let near = key.as_str().and_then(|word| nearest(word, SECTIONS));
-    let hint = near.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+    let hint = key.as_str().and_then(|word| did_you_mean(word, SECTIONS));
+    let hint = hint.map_or(String::new(), |hint| format!(", {hint}"));
     format!("skipped {} in group {group:?}: expected hosts, children or vars{hint}", key.what())
 }
 

@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 
 use crate::lint::project::{Task, node_items};
 use crate::lint::{Findings, Level, Project, Rule};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 
@@ -27,10 +27,8 @@ fn check(project: &Project, found: &mut Findings) {
             continue;
         }
         let complaint = Diagnostic::new(format!("no such handler: {name:?}"), Some(&node.origin));
-        found.add_finding(match nearest(name, handlers.all.iter().map(String::as_str)) {
-            Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-            None => complaint.hint("a handler needs this name, or must listen to it"),
-        });
+        let hint = did_you_mean(name, handlers.all.iter().map(String::as_str));
+        found.add_finding(complaint.hint("a handler needs this name, or must listen to it").hint_if_any(hint));
     }
 }
 

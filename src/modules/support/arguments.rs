@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::modules::Error;
 use crate::template;
 use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
-use crate::value::nearest::nearest;
+use crate::value::nearest::did_you_mean;
 use crate::value::{Value, Vars};
 
 /// Rendered arguments to what the module's `DOC` says: canonical names, coerced kinds, defaults filled in, choices
@@ -151,10 +151,6 @@ fn missing(doc: &Doc, argument: &Argument) -> Error {
         aliases => format!(" (or {})", aliases.join(", ")),
     };
     Error::failed(format!("{}: argument {:?}{aliases} is required", doc.name, argument.name))
-}
-
-fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    nearest(word, candidates).map(|name| format!("did you mean {name:?}?"))
 }
 
 /// A value for a message: short, and never a secret.
