@@ -44,7 +44,8 @@ pub struct Journal {
 /// The operation that makes a deployment what it is described to be.
 pub const APPLY: &str = "apply";
 /// The others, each by its sub-command.
-pub(super) const OPERATIONS: [&str; 4] = ["upgrade", "rollback", "certificates", "remove-host"];
+pub(super) const OPERATIONS: [&str; 6] =
+    ["upgrade", "rollback", "certificates", "remove-host", "etcd remove-member", "etcd replace-member"];
 
 /// A stage in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +155,10 @@ impl Journal {
             [name] => *name == APPLY || OPERATIONS.contains(name),
             ["upgrade" | "rollback", "--component", component] => is_plain(component),
             ["remove-host", host] => is_plain(host),
+            ["etcd", "remove-member", names @ .., "--allow-even"]
+            | ["etcd", "remove-member" | "replace-member", names @ ..] => {
+                !names.is_empty() && names.iter().all(|name| is_plain(name))
+            }
             _ => false,
         };
         journal.who = journal
@@ -289,6 +294,10 @@ mod tests {
             Journal::parse(&serde_json::to_vec(&journal).unwrap())
         };
         assert!(forged(|journal| journal.operation = "remove-host h2".into()).is_some());
+        assert!(forged(|journal| journal.operation = "etcd remove-member h2 h3 --allow-even".into()).is_some());
+        assert!(forged(|journal| journal.operation = "etcd replace-member h2".into()).is_some());
+        assert_eq!(forged(|journal| journal.operation = "etcd replace-member".into()), None);
+        assert_eq!(forged(|journal| journal.operation = "etcd remove-member --yes".into()), None);
         assert_eq!(forged(|journal| journal.operation = "destroy --name karmada".into()), None);
         assert_eq!(forged(|journal| journal.operation = "upgrade\nh9 is well".into()), None);
         assert_eq!(forged(|journal| journal.operation = "upgrade --bundle /srv/x --yes".into()), None);

@@ -1,10 +1,11 @@
 //! Work on a running deployment that an apply does not do: an upgrade, its rollback, the renewal of certificates, the removal of
-//! a host. Each is a playbook that is tried out in check mode first, then run under the deployment's lock, with a journal.
+//! a host, the removal and replacement of etcd members. Each is a playbook that is tried out in check mode first, then run under the deployment's lock, with a journal.
 
 use std::path::PathBuf;
 
 use super::changes::Changes;
 use super::control::{Control, LockRequest, Outcome, Progress};
+use super::etcd::check::skipping;
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
 use super::plan::{ASKED, Observed, asked, moved};
@@ -24,6 +25,10 @@ pub enum Operation {
     RenewCertificates,
     /// Removes a healthy host from the control plane.
     RemoveHost(String),
+    /// Removes members from the etcd cluster, by name or id. `even`: healthy ones too, if an even number stays.
+    RemoveEtcdMembers { names: Vec<String>, even: bool, skip: Vec<String> },
+    /// Removes dead etcd members, and adds hosts of the inventory that are no members.
+    ReplaceEtcdMembers { names: Vec<String>, skip: Vec<String> },
 }
 
 impl Operation {
@@ -34,6 +39,8 @@ impl Operation {
             Operation::Rollback { .. } => "rollback",
             Operation::RenewCertificates => "certificates",
             Operation::RemoveHost(_) => "remove-host",
+            Operation::RemoveEtcdMembers { .. } => "etcd remove-member",
+            Operation::ReplaceEtcdMembers { .. } => "etcd replace-member",
         }
     }
 
@@ -45,6 +52,12 @@ impl Operation {
                 format!("{} --component {component}", self.name())
             }
             Operation::RemoveHost(host) => format!("{} {host}", self.name()),
+            Operation::RemoveEtcdMembers { names, even: true, .. } => {
+                format!("{} {} --allow-even", self.name(), names.join(" "))
+            }
+            Operation::RemoveEtcdMembers { names, .. } | Operation::ReplaceEtcdMembers { names, .. } => {
+                format!("{} {}", self.name(), names.join(" "))
+            }
             _ => self.name().to_owned(),
         }
     }
@@ -77,11 +90,21 @@ impl Operation {
             Operation::Rollback { .. } => "rollback.yml",
             Operation::RenewCertificates => "certificates.yml",
             Operation::RemoveHost(_) => "remove-host.yml",
+            Operation::RemoveEtcdMembers { .. } => "etcd-remove-member.yml",
+            Operation::ReplaceEtcdMembers { .. } => "etcd-replace-member.yml",
         }
     }
 
     /// The variables that its playbook takes.
     fn vars(&self) -> Vars {
+        if let Operation::RemoveEtcdMembers { names, skip, .. } | Operation::ReplaceEtcdMembers { names, skip } = self {
+            let mut vars = skipping(skip);
+            vars.insert(variable::ETCD_REMOVED_MEMBERS.into(), Value::from(names.clone()));
+            if matches!(self, Operation::RemoveEtcdMembers { even: true, .. }) {
+                vars.insert(variable::ETCD_ALLOW_EVEN.into(), Value::from(true));
+            }
+            return vars;
+        }
         let mut vars = Vars::default();
         let mut set = |name: &str, value: &str| {
             vars.insert(name.into(), Value::from(value));
@@ -94,7 +117,9 @@ impl Operation {
             Operation::Rollback { component } => {
                 component.iter().for_each(|component| set(variable::COMPONENT, component))
             }
-            Operation::RenewCertificates => {}
+            Operation::RenewCertificates
+            | Operation::RemoveEtcdMembers { .. }
+            | Operation::ReplaceEtcdMembers { .. } => {}
             Operation::RemoveHost(host) => set(variable::HOST, host),
         }
         vars
@@ -246,13 +271,19 @@ impl<'s> PreparedOperation<'s> {
 mod tests {
     use super::*;
 
-    fn all() -> [Operation; 4] {
+    fn all() -> [Operation; 6] {
         let component = || Some("scheduler".to_owned());
         [
             Operation::Upgrade { component: component(), bundle: Some("/srv/bundle".into()) },
             Operation::Rollback { component: component() },
             Operation::RenewCertificates,
             Operation::RemoveHost("h4".into()),
+            Operation::RemoveEtcdMembers {
+                names: vec!["h4".into(), "h5".into()],
+                even: true,
+                skip: vec!["fsync".into()],
+            },
+            Operation::ReplaceEtcdMembers { names: vec!["h4".into()], skip: Vec::new() },
         ]
     }
 
@@ -267,6 +298,9 @@ mod tests {
                 text("roles/karmada_settings/tasks/query.yml") + &text("roles/karmada_settings/defaults/main.yml"),
             ),
             ("host", text("playbooks/remove-host.yml")),
+            ("etcd_removed_members", text("roles/etcd/defaults/main.yml")),
+            ("etcd_allow_even", text("roles/etcd/defaults/main.yml")),
+            ("etcd_skip_checks", text("roles/etcd/defaults/main.yml")),
         ];
         for operation in all() {
             assert!(root.join("playbooks").join(operation.playbook()).is_file(), "{operation:?}");
@@ -293,7 +327,7 @@ mod tests {
         };
         let whole = || Operation::Upgrade { component: None, bundle: None };
         let back = || Operation::Rollback { component: None };
-        let [upgrade_one, _, certificates, remove] = all();
+        let [upgrade_one, _, certificates, remove, ..] = all();
         assert!(after("upgrade", whole()).is_ok() && after("upgrade", back()).is_ok());
         assert!(after("upgrade --component webhook", whole()).is_ok() && after("rollback", whole()).is_ok());
         assert!(after("remove-host h4", remove.clone()).is_ok() && after("apply", certificates.clone()).is_ok());
@@ -316,7 +350,14 @@ mod tests {
         let names: Vec<String> = all().iter().map(Operation::command).collect();
         assert_eq!(
             names,
-            ["upgrade --component scheduler", "rollback --component scheduler", "certificates", "remove-host h4"]
+            [
+                "upgrade --component scheduler",
+                "rollback --component scheduler",
+                "certificates",
+                "remove-host h4",
+                "etcd remove-member h4 h5 --allow-even",
+                "etcd replace-member h4",
+            ]
         );
     }
 

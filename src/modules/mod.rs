@@ -113,6 +113,7 @@ pub static MODULES: &[ModuleEntry] = &[
     entry::<package::dnf::Dnf>(),
     entry::<etcd::EtcdClusterInfo>(),
     entry::<etcd::EtcdGate>(),
+    entry::<etcd::EtcdMember>(),
     local::<fail::Fail>(),
     entry::<fetch::Fetch>(),
     entry::<file::File>(),

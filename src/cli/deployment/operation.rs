@@ -11,7 +11,7 @@ use crate::deployment::operation::{Operation, PreparedOperation};
 use crate::deployment::{LockRequest, Outcome};
 
 #[derive(Debug, Args)]
-struct OperationArgs {
+pub(super) struct OperationArgs {
     #[command(flatten)]
     site: SiteArgs,
     /// Only show what would be done
@@ -70,23 +70,23 @@ pub(crate) fn upgrade(args: &UpgradeArgs) -> Result<ExitCode, CliError> {
     if let Some(bundle) = bundle.as_ref().filter(|bundle| !bundle.exists()) {
         return Err(anyhow!("there is no bundle {}", bundle.display()).into());
     }
-    run(&args.operation, Operation::Upgrade { component: args.component.clone(), bundle })
+    run_operation(&args.operation, Operation::Upgrade { component: args.component.clone(), bundle })
 }
 
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<ExitCode, CliError> {
-    run(&args.operation, Operation::Rollback { component: args.component.clone() })
+    run_operation(&args.operation, Operation::Rollback { component: args.component.clone() })
 }
 
 pub(crate) fn certificates(args: &CertificatesArgs) -> Result<ExitCode, CliError> {
-    run(&args.operation, Operation::RenewCertificates)
+    run_operation(&args.operation, Operation::RenewCertificates)
 }
 
 pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, CliError> {
-    run(&args.operation, Operation::RemoveHost(args.host.clone()))
+    run_operation(&args.operation, Operation::RemoveHost(args.host.clone()))
 }
 
 /// Shows what the operation would change, asks, and carries it out.
-fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError> {
+pub(super) fn run_operation(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError> {
     let name = operation.name();
     args.site.carry_out(&[], async |site, control| {
         let request =

@@ -59,7 +59,7 @@ fn body(planned: &PlannedStage, detail: bool) -> String {
         text.push_str(&format!("  {}\n", waits(planned)));
     }
     text.push_str(&failures(planned));
-    if planned.stage == Stage::Removals {
+    if matches!(planned.stage, Stage::Removals | Stage::Etcd) {
         planned.found.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
     }
     text

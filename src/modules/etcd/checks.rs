@@ -169,7 +169,7 @@ fn reachable(cluster: &Cluster) -> Finding {
     }
     refused(
         format!("{} of {all} members answer; not: {}", all - silent.len(), silent.join(", ")),
-        "start the members that are down; remove one that does not come back, with etcdctl member remove ID",
+        "start the members that are down; replace one that does not come back: windlass etcd replace-member NAME",
     )
 }
 
@@ -255,7 +255,7 @@ fn learners(cluster: &Cluster) -> Finding {
     }
     refused(
         names.join(", "),
-        "run playbooks/etcd.yml or windlass apply again: it completes the join; or run etcdctl member remove ID",
+        "run playbooks/etcd.yml or windlass apply again: it completes the join; or give it up: windlass etcd remove-member NAME",
     )
 }
 

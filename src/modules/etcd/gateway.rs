@@ -203,6 +203,28 @@ impl Gateway<'_> {
         })
     }
 
+    /// Registers a member without a vote.
+    pub(super) async fn add_learner(&self, peer_url: &str) -> Result<Result<(), Refusal>, HttpError> {
+        self.send_change("/v3/cluster/member/add", json!({"peerURLs": [peer_url], "isLearner": true})).await
+    }
+
+    pub(super) async fn promote_member(&self, id: u64) -> Result<Result<(), Refusal>, HttpError> {
+        self.send_change("/v3/cluster/member/promote", json!({"ID": id.to_string()})).await
+    }
+
+    pub(super) async fn remove_member(&self, id: u64) -> Result<Result<(), Refusal>, HttpError> {
+        self.send_change("/v3/cluster/member/remove", json!({"ID": id.to_string()})).await
+    }
+
+    /// Only the leader does this.
+    pub(super) async fn move_leader(&self, to: u64) -> Result<Result<(), Refusal>, HttpError> {
+        self.send_change("/v3/maintenance/transfer-leadership", json!({"targetID": to.to_string()})).await
+    }
+
+    async fn send_change(&self, path: &str, body: Value) -> Result<Result<(), Refusal>, HttpError> {
+        Ok(self.call::<Value>(path, body).await?.map(drop))
+    }
+
     async fn get(&self, path: &str) -> Result<Response, HttpError> {
         self.send(Request::get(Url { path: path.to_owned(), ..self.url.clone() })).await
     }

@@ -1,9 +1,10 @@
 //! `etcd_cluster_info`: what an etcd cluster says of itself, through its members' JSON gateway. `etcd_gate`: whether it may be
-//! changed.
+//! changed. `etcd_member`: adds, promotes and removes members.
 
 mod checks;
 mod gate;
 mod gateway;
+mod member;
 mod report;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 
 pub(super) use gate::EtcdGate;
 use gateway::Gateway;
+pub(super) use member::EtcdMember;
 use report::{Cluster, Endpoint};
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
@@ -155,15 +157,7 @@ impl EtcdClusterInfo {
             return Err(Error::failed("endpoints must name at least one"));
         }
         let urls = self.endpoints.iter().map(|written| self.url(written)).collect::<Result<Vec<_>, _>>()?;
-        let tls = match urls.iter().any(|url| url.secure) {
-            true => {
-                let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
-                let ca = self.ca_cert.as_deref();
-                let files = TlsFiles { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
-                files.load_tls(probe, true).await.map_err(certificate_error)?
-            }
-            false => Tls::none(),
-        };
+        let tls = self.load_tls(probe, here, urls.iter().any(|url| url.secure)).await?;
         let limit = Duration::from_secs(self.timeout.max(1));
         let secure = urls.iter().all(|url| url.secure);
         let gateway = |url| Gateway { probe, tls: &tls, url, limit };
@@ -181,6 +175,17 @@ impl EtcdClusterInfo {
             }
         }
         Ok(Cluster::from_endpoints(endpoints))
+    }
+
+    /// The certificates for endpoints with TLS.
+    async fn load_tls(&self, probe: &Probe, here: &Controller<'_>, secure: bool) -> Result<Tls, Error> {
+        if !secure {
+            return Ok(Tls::none());
+        }
+        let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
+        let ca = self.ca_cert.as_deref();
+        let files = TlsFiles { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
+        files.load_tls(probe, true).await.map_err(certificate_error)
     }
 
     /// Asks a member at the addresses that it registered, one after the other until one answers. No write is tried: it

@@ -226,7 +226,7 @@ impl Cluster {
     }
 
     /// The endpoint by which a member shows that it takes part.
-    fn well(&self, id: u64) -> Option<&Endpoint> {
+    pub(super) fn well(&self, id: u64) -> Option<&Endpoint> {
         self.endpoints.iter().find(|endpoint| endpoint.member_id() == Some(id) && endpoint.is_well(self.cluster_id))
     }
 

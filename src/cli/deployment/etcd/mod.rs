@@ -2,6 +2,7 @@
 
 mod backup;
 mod check;
+mod member;
 
 use clap::{Args, Subcommand};
 
@@ -19,6 +20,10 @@ enum EtcdCommand {
     Check(Box<check::CheckArgs>),
     /// Take a snapshot, verify it, and keep it in a directory on this machine
     Backup(Box<backup::BackupArgs>),
+    /// Remove members, one at a time: clients and leadership move away first, and the data is archived
+    RemoveMember(Box<member::RemoveMemberArgs>),
+    /// Replace members that are dead or lost their data by hosts of the inventory, under the old name or others
+    ReplaceMember(Box<member::ReplaceMemberArgs>),
     /// List the backups in a directory, and verify each of them
     Backups(backup::BackupsArgs),
 }
@@ -36,6 +41,8 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
     match &args.command {
         EtcdCommand::Check(args) => check::run_etcd_check(args),
         EtcdCommand::Backup(args) => backup::run_backup(args),
+        EtcdCommand::RemoveMember(args) => member::remove_member(args),
+        EtcdCommand::ReplaceMember(args) => member::replace_member(args),
         EtcdCommand::Backups(args) => backup::print_backups(args),
     }
 }

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+. "$ROOT/tests/e2e/etcd-lib.sh"
+fresh_five
+members h1
+exits 0
+are_members h1
+etcdctl put e2e kept
+start_writers
+# The plan says what joins; a dry run changes nothing.
+windlass plan -i "$(inventory_of h1 h2 h3)" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks"
+says 'h2 joins etcd as a learner and is promoted; the cluster then has 2 members and survives 0 failures'
+says 'h3 joins etcd as a learner and is promoted; the cluster then has 3 members and survives 1 failure$'
+are_members h1
+members h1 h2 h3
+exits 0
+are_members h1 h2 h3
+members h1 h2 h3
+exits 0
+says 'Nothing to do'
+members h1 h2 h3 h4 h5
+exits 0
+are_members h1 h2 h3 h4 h5
+etcd_inventory=$inventory etcd_playbook
+exits 0
+for h in h1 h2 h3 h4 h5; do recap $h changed 0; done
+
+# The inventory alone removes nobody.
+members h1 h2 h3
+exits 1
+says 'The inventory lacks h4, h5.*windlass etcd remove-member h4 h5'
+# Back to three; one of those that leave is the leader.
+lead h5
+etcd_members remove-member h1,h2,h3,h4,h5 h4
+exits 2
+says '4 members would stay, an even number. The cluster would survive 1 failure, no more than with 3[.]'
+etcd_members remove-member h1,h2,h3,h4,h5 h4 h5 --check
+exits 0
+says 'h4, h5 leave etcd; data is moved away, not deleted. The cluster then has 3 members and survives 1 failure$'
+are_members h1 h2 h3 h4 h5
+etcd_members remove-member h1,h2,h3,h4,h5 h4 h5 --yes
+exits 0
+are_members h1 h2 h3
+for h in h4 h5; do
+  [ "$(on $h 'systemctl is-enabled etcd || true')" = disabled ] || broken "etcd on $h is enabled"
+  [ "$(on $h 'systemctl is-active etcd || true')" != active ] || broken "etcd on $h runs"
+  on $h 'test -d /var/lib/etcd/data.removed-*/member/snap' || broken "the data of $h was not kept"
+done
+etcd_members remove-member h1,h2,h3,h4,h5 h4 h5 --yes
+exits 0
+says 'Nothing to do'
+# They come back as new members: the old data is not used.
+members h1 h2 h3 h4 h5
+exits 0
+are_members h1 h2 h3 h4 h5
+etcd_members remove-member h1,h2,h3,h4,h5 h2 h3 h4 h5 --yes
+exits 0
+are_members h1
+members h1
+exits 0
+etcd_members remove-member h1 h1 --yes
+exits 2
+says 'no member of the cluster etcd would stay'
+[ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
+nothing_lost

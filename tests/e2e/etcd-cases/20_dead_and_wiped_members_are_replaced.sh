@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+. "$ROOT/tests/e2e/etcd-lib.sh"
+fresh_five
+members h1 h2 h3
+exits 0
+are_members h1 h2 h3
+etcdctl put e2e kept
+start_writers
+
+# A healthy member is not replaced.
+etcd_members replace-member h1,h2,h3 h2 --yes
+exits 2
+says 'h2 answers, so it is not replaced: without it the cluster etcd would survive 0 failures'
+etcd_members replace-member h1,h2,h3 h9 --yes
+exits 2
+says 'h9 is no member of the cluster etcd. Its members are h1, h2, h3'
+
+# A join that was given up by taking the host out of the inventory.
+etcdctl member add ghost --learner --peer-urls=https://10.77.79.9:2380
+ghost=$(etcdctl member list | awk -F', ' '$2 == "unstarted" {print $1}')
+members h1 h2 h3
+exits 1
+says "the member $ghost .*was added and never started.*windlass etcd remove-member $ghost"
+etcd_members remove-member h1,h2,h3 "$ghost" --yes
+exits 0
+are_members h1 h2 h3
+
+# A member that lost its data is noticed, and replaced on request only.
+on h2 "systemctl stop etcd && rm -rf /var/lib/etcd/data/member"
+old=$(member_id h2)
+members h1 h2 h3
+exits 1
+says 'h2 is a registered member of the cluster etcd, but /var/lib/etcd/data is empty.*windlass etcd replace-member h2'
+[ "$(member_id h2)" = "$old" ] || broken "h2 was replaced without a request"
+# While it is down, no other change costs the majority.
+etcd_members remove-member h1,h2,h3 h3 --yes
+exits 2
+says 'of the 2 members that would stay, 1 is healthy, and 2 are needed: the cluster etcd would have no majority and survive no failure. Down: h2'
+[ "$(etcdctl member list | wc -l)" = 3 ] || broken "a member is gone"
+etcd_members replace-member h1,h2,h3 h2 --check
+exits 0
+says 'h2 leaves etcd.*2 members and survives 0 failures'
+says 'h2 joins etcd as a learner and is promoted; the cluster then has 3 members and survives 1 failure$'
+[ "$(member_id h2)" = "$old" ] || broken "a dry run replaced h2"
+etcd_members replace-member h1,h2,h3 h2 --yes
+exits 0
+are_members h1 h2 h3
+[ "$(member_id h2)" != "$old" ] || broken "h2 is still the member without data"
+members h1 h2 h3
+exits 0
+says 'Nothing to do'
+
+# A new, empty machine under the old name.
+old=$(member_id h3)
+hosts reset h3
+members h1 h2 h3
+exits 1
+says 'windlass etcd replace-member h3'
+etcd_members replace-member h1,h2,h3 h3 --yes
+exits 0
+are_members h1 h2 h3
+[ "$(member_id h3)" != "$old" ] || broken "h3 is still the old member"
+
+# A machine that is gone for good, and another one under another name. The dead one is removed first.
+hosts kill h3
+sleep 3
+members h1 h2 h4
+exits 1
+says 'The inventory lacks h3.*windlass etcd remove-member h3'
+members h1 h2 h3 h4 h5
+[ "$code" != 0 ] || broken "hosts joined while a member was down"
+[ "$(etcdctl member list | wc -l)" = 3 ] || broken "a member was added while one is down"
+etcd_members replace-member h1,h2,h3 h3 --yes
+exits 2
+says 'h3 would take the place of h3, but does not answer'
+etcd_members replace-member h1,h2,h4 h3 --yes
+exits 0
+are_members h1 h2 h4
+# The old machine wakes up: the cluster rejects it, and nothing else happens.
+hosts start h3
+sleep 8
+are_members h1 h2 h4
+etcd_members remove-member h1,h2,h3,h4 h3 --yes
+exits 0
+[ "$(on h3 'systemctl is-enabled etcd || true')" = disabled ] || broken "etcd on h3 is enabled"
+are_members h1 h2 h4
+
+# A dead member that nobody replaces.
+hosts kill h4
+sleep 3
+etcd_members remove-member h1,h2,h4 h4 --yes
+exits 0
+says 'h4 leaves etcd.*2 members and survives 0 failures'
+are_members h1 h2
+hosts start h4
+[ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
+nothing_lost

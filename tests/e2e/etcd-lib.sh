@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# etcd-lib.sh: what the cases of etcd-cases use beside lib.sh. They have five hosts, h1 to h5.
+
+# address_of HOST: its address.
+address_of() { sed -n "s/^$1 ansible_host=\([^ ]*\).*/\1/p" "$inventory"; }
+
+# members HOST...: windlass apply with an inventory of these hosts alone. More options are in the array $options.
+options=()
+members() {
+  windlass apply -i "$(inventory_of "$@")" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" --playbooks "$ROOT/playbooks" --yes "${options[@]}"
+}
+# etcd_members COMMAND HOST,... ARGUMENT...: windlass etcd COMMAND with an inventory of these hosts.
+etcd_members() {
+  local command=$1 of=$2
+  shift 2
+  # shellcheck disable=SC2046  # the names of hosts have no blanks
+  windlass etcd "$command" "$@" -i "$(inventory_of $(tr , ' ' <<<"$of"))" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" --playbooks "$ROOT/playbooks"
+}
+
+# fresh_five: fresh disks for all five, and no credentials of an earlier cluster.
+fresh_five() {
+  local h
+  rm -rf "$state/credentials"
+  for h in h1 h2 h3 h4 h5; do hosts reset "$h" & done
+  wait
+}
+
+# are_members HOST...: exactly these are members, voters and healthy.
+are_members() {
+  local listed
+  for _ in $(seq 30); do
+    listed=$(etcdctl member list | awk -F', ' '$2 == "started" && $6 == "false" {print $3}' | sort | tr '\n' ' ') || true
+    [ "$listed" != "$(printf '%s\n' "$@" | sort | tr '\n' ' ')" ] || break
+    sleep 1
+  done
+  [ "$listed" = "$(printf '%s\n' "$@" | sort | tr '\n' ' ')" ] || broken "the members are $listed, not $*"
+  [ "$(etcdctl member list | wc -l)" = $# ] || broken "there are more members than $*"
+  etcdctl endpoint health || broken "the cluster is not healthy"
+}
+member_id() { etcdctl member list | awk -F', ' -v name="$1" '$3 == name {print $1}'; }
+
+# lead HOST: its member becomes the leader.
+# shellcheck disable=SC1091  # a run writes it
+lead() {
+  local to now
+  to=$(member_id "$1")
+  now=$(leader)
+  [ "$now" != "$1" ] || return 0
+  (
+    . "$state/credentials/etcd/etcdctl.env"
+    ETCDCTL_ENDPOINTS=https://$(address_of "$now"):2379 "$ROOT/target/etcd/3.5/etcdctl" move-leader "$to"
+  )
+}
+
+# Clients that write through all five hosts, whether they are members or not. An acknowledged write that is missing afterwards is lost.
+start_writers() {
+  local endpoints='' h writer
+  for h in h1 h2 h3 h4 h5; do endpoints+=",https://$(address_of $h):2379"; done
+  cp -r "$state/credentials/etcd" "$scratch/writer"
+  : >"$scratch/acknowledged"
+  : >"$scratch/writing"
+  for writer in 1 2 3; do
+    (
+      n=0
+      while [ -e "$scratch/writing" ]; do
+        n=$((n + 1))
+        ! ETCDCTL_API=3 "$ROOT/target/etcd/3.5/etcdctl" --endpoints "${endpoints#,}" --cacert "$scratch/writer/ca.crt" --cert "$scratch/writer/admin.crt" \
+          --key "$scratch/writer/admin.key" --command-timeout 3s --dial-timeout 1s put "written/$writer-$n" "$n" >/dev/null 2>&1 || echo "written/$writer-$n" >>"$scratch/acknowledged"
+        sleep 0.05
+      done
+    ) &
+  done
+  # shellcheck disable=SC2064  # the name is known now
+  trap "rm -f '$scratch/writing'; sleep 4; rm -rf '$scratch'" EXIT
+}
+# nothing_lost: ends the writers, and compares.
+nothing_lost() {
+  rm "$scratch/writing"
+  sleep 5
+  etcdctl get written/ --prefix --keys-only | grep . | sort >"$scratch/found"
+  sort "$scratch/acknowledged" >"$scratch/wanted"
+  local lost count
+  lost=$(comm -23 "$scratch/wanted" "$scratch/found" | wc -l)
+  count=$(wc -l <"$scratch/wanted")
+  echo "+ $count acknowledged writes, $lost lost"
+  [ "$lost" = 0 ] || broken "$lost of $count acknowledged writes are lost"
+  [ "$count" -gt 20 ] || broken "there were only $count writes"
+  rm -rf "$scratch/writer"
+}
