@@ -241,7 +241,7 @@ impl EtcdMember {
                     )));
                 }
                 if !down.is_empty() {
-                    let (healthy, needed) = (count - down.len(), (count + 1) / 2 + 1);
+                    let (healthy, needed) = (count - down.len(), count.div_ceil(2) + 1);
                     let survives = healthy.saturating_sub(needed);
                     return Err(Error::failed(format!(
                         "cannot {deed}: of the {count} members {} {} down. With one more member the cluster would survive {} before they are \
