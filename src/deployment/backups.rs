@@ -572,6 +572,84 @@ mod tests {
     }
 
     #[test]
+    fn only_the_owner_reads_a_backup_and_a_directory_that_others_can_write_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("backups");
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+        create(&directory).unwrap();
+        let staging = Staging::create(&directory).unwrap();
+        assert_eq!(fs::metadata(staging.path()).unwrap().mode() & 0o777, 0o700);
+        drop(staging);
+        let content = snapshot(b"x");
+        let made = back_up(&directory, &content, taken(&content, 1), None).unwrap();
+        assert_eq!(fs::metadata(&made.backup.path).unwrap().mode() & 0o777, 0o700);
+        for mode in [0o777, 0o1777, 0o770] {
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = create(&directory).unwrap_err().to_string();
+            assert!(refused.contains("others can write to it"), "{mode:o}: {refused}");
+        }
+    }
+
+    #[test]
+    fn partial_backups_are_removed_when_their_process_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - Duration::from_secs(3600);
+        let age = |path: &Path| File::open(path).unwrap().set_modified(old).unwrap();
+        let in_use = Staging::create(directory.path()).unwrap();
+        age(in_use.path());
+        let abandoned = directory.path().join(format!("{PARTIAL}dead"));
+        fs::create_dir(&abandoned).unwrap();
+        age(&abandoned);
+        let note = directory.path().join(format!("{PARTIAL}note"));
+        fs::write(&note, "a file").unwrap();
+        age(&note);
+        let content = snapshot(b"x");
+        let made = back_up(directory.path(), &content, taken(&content, 1), Some(1)).unwrap();
+        assert!(made.failures.is_empty(), "{:?}", made.failures);
+        assert!(in_use.path().exists() && note.exists() && !abandoned.exists());
+    }
+
+    #[test]
+    fn nothing_older_is_removed_for_a_backup_that_may_lack_writes() {
+        let directory = tempfile::tempdir().unwrap();
+        let content = snapshot(b"x");
+        back_up(directory.path(), &content, taken(&content, 1), None).unwrap();
+        let alone = SnapshotReport { majority: 2, ..taken(&content, 2) };
+        let without_leader = SnapshotReport { has_leader: false, ..taken(&content, 3) };
+        for doubtful in [alone, without_leader] {
+            let made = back_up(directory.path(), &content, doubtful, Some(1)).unwrap();
+            assert!(made.removed.is_empty() && made.kept.is_some(), "{made:?}");
+        }
+        // A wrong clock does not make an old backup the newest one.
+        let path = directory.path().join("20300101T000000Z-r1");
+        let first = list_backups(directory.path()).unwrap().into_iter().find(|it| it.name.ends_with("-r1")).unwrap();
+        fs::rename(first.path, &path).unwrap();
+        let manifest = Manifest { taken: 1_900_000_000, ..first.manifest.unwrap() };
+        fs::write(path.join(MANIFEST), serde_json::to_string(&manifest).unwrap()).unwrap();
+        let made = back_up(directory.path(), &content, taken(&content, 4), Some(3)).unwrap();
+        assert_eq!(made.removed, ["20300101T000000Z-r1"]);
+    }
+
+    #[test]
+    fn what_is_no_file_or_no_number_is_damaged() {
+        let directory = tempfile::tempdir().unwrap();
+        let content = snapshot(b"x");
+        for revision in [StatusNumber::Number(-7), StatusNumber::Text("seven".into())] {
+            let wrong = SnapshotReport { revision, ..taken(&content, 1) };
+            assert!(matches!(back_up(directory.path(), &content, wrong, None), Err(BackupError::Damaged(_))));
+        }
+        let made = back_up(directory.path(), &content, taken(&content, 1), None).unwrap();
+        let packed = made.backup.path.join(SNAPSHOT);
+        fs::remove_file(&packed).unwrap();
+        assert_eq!(list_backups(directory.path()).unwrap().len(), 1, "a backup without its snapshot is listed");
+        assert!(verify(&made.backup.path).is_err());
+        let pipe = std::process::Command::new("mkfifo").arg(&packed).status().unwrap();
+        assert!(pipe.success());
+        assert!(verify(&made.backup.path).unwrap_err().contains("not a file"));
+    }
+
+    #[test]
     fn a_cluster_that_went_back_or_is_another_one_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let content = snapshot(b"x");
