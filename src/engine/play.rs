@@ -15,7 +15,7 @@ use super::host::{HostRun, HostState};
 use super::{
     Error, Event, Gathering, HostFailures, Job, Run, batch, block, handlers, hooks, keyword, precedence, task,
 };
-use crate::inventory::{Inventory, VarsFiles};
+use crate::inventory::{Inventory, VarsFiles, split};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, SourceValue, Strategy};
 use crate::value::mutex::RwLock;
@@ -171,10 +171,18 @@ pub(super) struct Selected {
 pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<Selected, Error> {
     let scope = precedence::before_any_host(job, play);
     let written = job.templar.render(&play.hosts.value, &scope)?;
-    let patterns = match written.try_iter() {
+    let patterns: Vec<String> = match written.try_iter() {
         Ok(items) if written.kind() == minijinja::value::ValueKind::Seq => items.map(|item| item.to_string()).collect(),
         _ => vec![written.to_string()],
     };
+    // As in Ansible: an empty list is no host, and an empty name is an error. Without any part, a pattern would be all hosts.
+    if patterns.is_empty() {
+        return Ok(Selected { hosts: Vec::new(), pattern: "[]".to_owned(), unmatched: Vec::new() });
+    }
+    if written.is_undefined() || written.is_none() || patterns.iter().any(|pattern| split(pattern).is_empty()) {
+        let complaint = Diagnostic::new("\"hosts\" has an empty value", Some(&play.hosts.origin));
+        return Err(complaint.hint("name a host or group, or use an empty list for no host").into());
+    }
     let at = |complaint: Diagnostic| Diagnostic {
         origin: complaint.origin.or_else(|| Some(play.hosts.origin.clone())),
         ..complaint

@@ -5,6 +5,12 @@ hosts kill h3
 sleep 2
 starts_of_two() { started_at h1; started_at h2; }
 starts_of_two >"$scratch/before"
+# A plan says so, before a file is written.
+mapfile -t deployment < <(apply_arguments)
+windlass plan "${deployment[@]}" -e '{"etcd_flags": {"snapshot-count": 41000}}'
+[ "$code" != 0 ] && [ "$code" != 4 ] || broken "the plan promises a restart that would be refused"
+says 'only 1 would stay up, and 2 are needed'
+for h in h1 h2; do on $h '! grep -q 41000 /etc/etcd/etcd.env' || broken "a plan wrote the settings of $h"; done
 etcd_playbook --limit h1,h2 -e '{"etcd_flags": {"snapshot-count": 41000}}'
 exits 2
 says 'is not restarted: of the 3 members .* only 1 would stay up, and 2 are needed. Down: h3 \('
