@@ -692,8 +692,8 @@ fn a_word_that_is_no_boolean_turns_nothing_off() {
     let said = out + &errors;
     let begin = "must be true, false or accept-new, not";
     for line in [
-        format!("ansible_host_key_checking {begin} \"strict\" (did you mean true?)"),
-        format!("ansible_ssh_host_key_checking {begin} \"acept-new\" (did you mean accept-new?)"),
+        format!("ansible_host_key_checking {begin} \"strict\" (did you mean \"true\"?)"),
+        format!("ansible_ssh_host_key_checking {begin} \"acept-new\" (did you mean \"accept-new\"?)"),
         format!("ansible_host_key_checking {begin} \"fingerprint\""),
     ] {
         assert!(said.contains(&line), "{line} is not in\n{said}");
@@ -707,7 +707,7 @@ fn a_word_that_is_no_boolean_turns_nothing_off() {
         assert!(code != 0, "{name}: {said}");
         assert!(!path.join("touched-hunter2").exists(), "{name}: {said}");
         let hidden = name == "no_log";
-        assert_eq!(said.contains("not \"ture\" (did you mean true?)"), !hidden, "{name}: {said}");
+        assert_eq!(said.contains("not \"ture\" (did you mean \"true\"?)"), !hidden, "{name}: {said}");
         assert!(!hidden || !said.contains("hunter2"), "{said}");
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use assert_cmd::Command;
+use regex::Regex;
 use serde_yaml::Value;
 use windlass::inventory::Inventory;
 use windlass::resource::TABLE;
@@ -511,18 +513,19 @@ const OUTPUTS_THAT_ARE_DATA: [(&str, &str); 12] = [
 /// The outputs on which a line decides by their text, by the names of the variables that hold them. The last line `end`, by which our
 /// own scripts report that their output is complete, is no message.
 fn outputs_decided_on(line: &str) -> Vec<String> {
-    let pattern = |text: &str| regex::Regex::new(text).expect("it is a pattern");
-    let line = pattern(r"\bfor [\w, ]+ in ").replace_all(line, "");
-    let line = line.replace("default('')", "default").replace("!= 'end'", "");
-    let decisions = [
-        r"\bin (\w+)\.stdout(?:_lines)?\b",
-        r"\b(\w+)\.stdout(?:_lines)?\b[^'{}]*(?:is (?:not )?(?:search|match)|[!=]= ')",
-        r"\b(\w+)\.stdout(?:_lines)?\b[^{}]*(?:select|reject)\('(?:search|match)'",
-    ];
-    let found = |decision: &str| -> Vec<String> {
-        pattern(decision).captures_iter(&line).map(|found| found[1].to_owned()).collect()
-    };
-    decisions.into_iter().flat_map(found).collect()
+    static LOOP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bfor [\w, ]+ in ").expect("it is a pattern"));
+    static DECISIONS: LazyLock<[Regex; 3]> = LazyLock::new(|| {
+        [
+            r"\bin (\w+)\.stdout(?:_lines)?\b",
+            r"\b(\w+)\.stdout(?:_lines)?\b[^'{}]*(?:is (?:not )?(?:search|match)|[!=]= ')",
+            r"\b(\w+)\.stdout(?:_lines)?\b[^{}]*(?:select|reject)\('(?:search|match)'",
+        ]
+        .map(|text| Regex::new(text).expect("it is a pattern"))
+    });
+    let line = LOOP.replace_all(line, "").replace("default('')", "default").replace("!= 'end'", "");
+    let found =
+        |decision: &Regex| -> Vec<String> { decision.captures_iter(&line).map(|found| found[1].to_owned()).collect() };
+    DECISIONS.iter().flat_map(found).collect()
 }
 
 /// A script of ours may print other words tomorrow. Tasks decide by exit codes, numbers and lists.

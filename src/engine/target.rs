@@ -245,8 +245,8 @@ fn host_keys(look: &Lookup<'_>) -> Result<Option<HostKeys>, Error> {
         return Ok(Some(HostKeys::AcceptNew));
     }
     let meant = match value.as_str().unwrap_or_default().to_lowercase().as_str() {
-        "strict" | "ask" | "enabled" => " (did you mean true?)",
-        "tofu" => " (did you mean accept-new?)",
+        "strict" | "ask" | "enabled" => " (did you mean \"true\"?)",
+        "tofu" => " (did you mean \"accept-new\"?)",
         _ => "",
     };
     let checked = truth::expect(&value, name, &["accept-new"]).map_err(|message| other(format!("{message}{meant}")))?;

@@ -21,8 +21,8 @@ pub async fn take_backup(
 ) -> Result<Option<BackupResult>, Error> {
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
-    backups::create(directory)?;
-    let staging = Staging::create(directory).map_err(backups::io_error(directory))?;
+    backups::prepare_directory(directory)?;
+    let staging = Staging::in_directory(directory).map_err(backups::io_error(directory))?;
     let id = staging.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let file = id.trim_start_matches(PARTIAL);
     let vars = Vars::from([

@@ -29,7 +29,7 @@ killed_at() {
 arguments() { printf '%s\n' -i "$(inventory_of "$@")" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_settle_seconds=1 --playbooks "$ROOT/playbooks" --yes; }
 options=(-e etcd_settle_seconds=1)
 
-joins=('Add the member as a learner' 'Start the member' 'Promote the member when it is in step with the leader' 'Record that the new member is complete')
+joins=('Add the member as a learner' 'Start the member' 'Promote the member when it is in step with the leader' 'Record that the host has joined')
 removals=('Remove the member from the cluster' 'Wait until the other members are healthy' 'Stop the member' 'Archive the data')
 for round in 0 1 2 3; do
   after=0.$((RANDOM % 6))

@@ -1,0 +1,63 @@
+//! Where a backup is written: a directory for backups that nobody else can write to, and one in it for the backup in progress.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use super::{BackupError, io_error};
+
+/// The beginning of the name of a backup that is being written.
+pub(in crate::deployment) const PARTIAL: &str = ".partial-";
+/// The lock of a partial backup's process is taken after it was made: so long it counts as in use without one.
+const NOT_LOCKED_YET: Duration = Duration::from_secs(60);
+
+/// Creates a directory for backups that only its owner can read, or uses one that nobody else can write.
+pub(in crate::deployment) fn prepare_directory(directory: &Path) -> Result<(), BackupError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(io_error(directory))?;
+    let found = fs::metadata(directory).map_err(io_error(directory))?;
+    let open = |why: String| Err(BackupError::OpenDirectory { path: directory.to_owned(), why });
+    let me = rustix::process::geteuid().as_raw();
+    if found.uid() != me && found.uid() != 0 {
+        return open(format!("it belongs to another user ({})", found.uid()));
+    }
+    if found.mode() & 0o022 != 0 {
+        return open(format!("others can write to it (mode {:04o})", found.mode() & 0o7777));
+    }
+    Ok(())
+}
+
+/// A directory for a backup that is being written. It exists until it gets its name, or is removed with everything in it.
+pub(in crate::deployment) struct Staging {
+    pub(super) directory: tempfile::TempDir,
+    /// Locked for as long as this process lives, so that others can see which ones were abandoned.
+    _lock: File,
+}
+
+impl Staging {
+    /// Only its owner can read it, whatever the umask is.
+    pub(in crate::deployment) fn in_directory(directory: &Path) -> io::Result<Staging> {
+        let open = fs::Permissions::from_mode(0o700);
+        let staging = tempfile::Builder::new().prefix(PARTIAL).permissions(open).tempdir_in(directory)?;
+        let lock = File::open(staging.path())?;
+        lock.lock()?;
+        Ok(Staging { directory: staging, _lock: lock })
+    }
+
+    pub(in crate::deployment) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Removes the partial backups of processes that were killed.
+pub(super) fn remove_abandoned(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)?.flatten() {
+        let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL) && entry.file_type()?.is_dir();
+        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|then| then.elapsed().ok());
+        if is_partial && age.is_some_and(|age| age > NOT_LOCKED_YET) && File::open(entry.path())?.try_lock().is_ok() {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
