@@ -256,7 +256,11 @@ impl<'a> Stages<'a> {
         self.control.report_progress(Progress::Applying { stage, playbook: playbook.to_owned() });
         let phase = self.site.read_inventory().await?;
         self.deployment.recheck(&phase, self.control).await?;
-        let (hold, limit) = (Some(self.lock.hold().clone()), self.plan.reach.pattern(stage));
+        let limit = match playbook == self.site.playbook_path(stage.playbook()) {
+            true => self.plan.reach.pattern(stage),
+            false => self.plan.reach.pattern_of_hooks(stage),
+        };
+        let hold = Some(self.lock.hold().clone());
         let run = Run { playbook: Some(playbook), hold, limit, ..Run::default() };
         let job = phase.job(run, self.control).await?;
         if stage == Stage::Removals {

@@ -104,6 +104,11 @@ impl TargetHosts {
         let out: String = self.left_out.iter().chain(&self.silent_outside).map(|host| format!(",!{host}")).collect();
         Some(format!("{start}{limit}{through}{out}"))
     }
+
+    /// The same for hooks: they may have something to do on this machine, which is not one of all hosts.
+    pub fn pattern_of_hooks(&self, stage: Stage) -> Option<String> {
+        self.pattern(stage).map(|hosts| format!("{hosts},localhost"))
+    }
 }
 
 impl Plan {
@@ -233,6 +238,8 @@ mod tests {
         // A host outside of the limit that does not answer is one of the control plane, too.
         let outside = TargetHosts { silent_outside: vec!["h3".into()], ..reach(Some("h1"), &[]) };
         assert_eq!(outside.pattern(Stage::Addons).unwrap(), "h1,karmada_control_plane,!h3");
+        assert_eq!(outside.pattern_of_hooks(Stage::Etcd).unwrap(), "h1,!h3,localhost");
+        assert_eq!(reach(None, &[]).pattern_of_hooks(Stage::Etcd), None);
     }
 
     #[test]
