@@ -22,7 +22,8 @@ killed_at() {
     sleep 0.1
   done
   sleep "${after:-0}"
-  kill -9 $run
+  # The last task may have ended meanwhile.
+  kill -9 $run 2>/dev/null || echo "(it had ended)"
   wait $run || true
   tail -5 "$output"
 }
