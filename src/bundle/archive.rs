@@ -2,13 +2,15 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::manifest::{MANIFEST, Manifest};
-use super::{Error, bytes_to_hex};
+use super::{Error, bytes_to_hex, file_digest};
 use crate::value::ProcessEnvironment;
+use crate::value::ownership::written_by_others;
 
 /// Fast, and smaller by two thirds.
 const LEVEL: i32 = 6;
@@ -69,13 +71,19 @@ pub(super) fn unpack_bundle(archive: &Path, around: &ProcessEnvironment) -> Resu
 /// As [`unpack_bundle`], into another cache.
 pub(super) fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
     let (manifest, text) = manifest_of(archive)?;
-    let root = cache.join(&bytes_to_hex(&Sha256::digest(&text))[..16]);
+    let root = cache.join(bytes_to_hex(&Sha256::digest(&text)));
+    let cannot = |error: std::io::Error| Error::io("write below", cache, &error);
+    // Another user who can write there could put other programs in place of those of the archive.
+    if let Some(open) = written_by_others(&root).map_err(cannot)? {
+        let message = format!("cannot unpack {}: another user can write to {}", archive.display(), open.display());
+        return Err(Error::new(message).hint("set XDG_CACHE_HOME to a directory of your own"));
+    }
     if root.join(MANIFEST).is_file() {
         return Ok(root);
     }
-    let cannot = |error: std::io::Error| Error::io("write below", cache, &error);
-    std::fs::create_dir_all(cache).map_err(cannot)?;
-    let temporary = tempfile::tempdir_in(cache).map_err(cannot)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(cache).map_err(cannot)?;
+    let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let temporary = tempfile::Builder::new().permissions(own).tempdir_in(cache).map_err(cannot)?;
     let mut reader = open(archive)?;
     for entry in reader.entries().map_err(|error| broken(archive, &error))? {
         let mut entry = entry.map_err(|error| broken(archive, &error))?;
@@ -87,10 +95,19 @@ pub(super) fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Erro
             std::fs::create_dir_all(parent).map_err(cannot)?;
         }
         let mut file = File::create(&path).map_err(cannot)?;
-        std::io::copy(&mut entry, &mut file).map_err(|error| broken(archive, &error))?;
+        // One that is larger than it says stops here.
+        std::io::copy(&mut (&mut entry).take(item.size.saturating_add(1)), &mut file)
+            .map_err(|error| broken(archive, &error))?;
+        if file_digest(&path)? != item.sha256 {
+            let message = format!("{} is damaged: {name} differs from its digest in the manifest", archive.display());
+            return Err(Error::new(message));
+        }
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode(&item.component));
         file.set_permissions(mode).map_err(cannot)?;
         file.sync_all().map_err(cannot)?;
+    }
+    if let Some(item) = manifest.files.iter().find(|item| !temporary.path().join(&item.file).is_file()) {
+        return Err(Error::new(format!("{} is damaged: it has no {}", archive.display(), item.file)));
     }
     // Last: a directory with it is whole.
     let mut file = File::create(temporary.path().join(MANIFEST)).map_err(cannot)?;

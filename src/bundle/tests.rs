@@ -183,6 +183,20 @@ fn an_archive_is_the_same_bundle() {
     assert_eq!(versions::as_it_says(&bundle.find_program(wanted("etcd")).unwrap().path).as_deref(), Some("3.5.30"));
     assert_eq!(archive::unpack_below(&archive, cache.path()).unwrap(), unpacked);
     assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 1);
+    // Nobody else can exchange programs there.
+    let open = tempfile::tempdir().unwrap();
+    let below = open.path().join("bundles");
+    std::fs::create_dir(&below).unwrap();
+    std::fs::set_permissions(&below, PermissionsExt::from_mode(0o777)).unwrap();
+    let refused = archive::unpack_below(&archive, &below).unwrap_err();
+    assert!(refused.message.contains("another user can write to"), "{}", refused.message);
+    // A program that differs from its manifest is not kept.
+    let mut other = manifest.clone();
+    other.files[0].sha256 = "0".repeat(64);
+    pack(root.path(), &other, &again).unwrap();
+    let refused = archive::unpack_below(&again, cache.path()).unwrap_err();
+    assert!(refused.message.contains("differs from its digest in the manifest"), "{}", refused.message);
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 1);
 }
 
 #[test]

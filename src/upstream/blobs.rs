@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bundle::{Error, bytes_to_hex, file_digest};
 use crate::value::ProcessEnvironment;
+use crate::value::ownership::written_by_others;
 
 #[derive(Debug)]
 pub(super) struct Blobs {
@@ -33,6 +34,17 @@ impl Blobs {
         for directory in [root.join("sha256"), root.join("partial")] {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
             made.map_err(|error| Error::io("create", &directory, &error))?;
+            // Another user who can write there could exchange a file after its digest was compared.
+            if let Some(open) =
+                written_by_others(&directory).map_err(|error| Error::io("look at", &directory, &error))?
+            {
+                let message = format!(
+                    "cannot keep downloads in {}: another user can write to {}",
+                    directory.display(),
+                    open.display()
+                );
+                return Err(Error::new(message).hint("set XDG_CACHE_HOME to a directory of your own"));
+            }
         }
         Ok(Blobs { root })
     }

@@ -103,7 +103,17 @@ impl Client {
             network: &self.network,
         };
         request.headers.push(("user-agent".into(), concat!("windlass/", env!("CARGO_PKG_VERSION")).into()));
+        let first = request.url.clone();
         let sent = manner.stream_from_here(&mut request).await;
+        let is_elsewhere = first.address() != request.url.address() || first.secure != request.url.secure;
+        if first.secure && !request.url.secure {
+            let message = format!("{first} redirects to {}, without TLS", request.url);
+            return Err(Error::new(message).into());
+        }
+        // The login of the first server is not for one that it redirects to.
+        if is_elsewhere && sent.as_ref().is_ok_and(|streamed| streamed.head.status == 401) {
+            return Err(Error::new(format!("{first} redirects to {}, which requires a login", request.url)).into());
+        }
         sent.map_err(|failure| match failure {
             crate::http::HttpError::Certificate { .. } => Error::new(failure.to_string()).into(),
             failure => AttemptError::Passing(failure.to_string()),
@@ -203,7 +213,7 @@ impl Client {
         let head = &streamed.head;
         let begin = match head.status {
             200 => 0,
-            206 if validator.is_some() && starts_at(head, there) => there,
+            206 if validator.is_some() && continues(head, there, streamed.length()) => there,
             // The range differs from the request, or nothing is left: start again.
             206 | 416 => {
                 self.discard(partial)?;
@@ -230,7 +240,7 @@ impl Client {
             self.discard(partial)?;
             return Err(Error::new(format!("{url} has {total} bytes, expected {size}")).into());
         }
-        let most = wanted.size.unwrap_or(LARGEST_DOWNLOAD);
+        let most = wanted.size.unwrap_or(LARGEST_DOWNLOAD).min(LARGEST_DOWNLOAD);
         partial.file.seek(SeekFrom::Start(begin)).map_err(cannot)?;
         let mut at = begin;
         loop {
@@ -293,10 +303,20 @@ fn answered(head: &Response) -> String {
     format!("the server responded {} {}", head.status, head.reason)
 }
 
-/// Whether a partial answer begins at this byte.
-fn starts_at(head: &Response, byte: u64) -> bool {
+/// Whether a partial answer begins at this byte and brings the rest of the file, in as many bytes as announced (RFC 9110, 14.4).
+fn continues(head: &Response, byte: u64, length: Option<u64>) -> bool {
     let range = head.header("content-range").and_then(|range| range.strip_prefix("bytes "));
-    range.and_then(|range| range.split('-').next()?.trim().parse().ok()) == Some(byte)
+    let parts = range.and_then(|range| {
+        let (part, total) = range.split_once('/')?;
+        let (start, end) = part.split_once('-')?;
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        Some((number(start)?, number(end)?, number(total)?))
+    });
+    parts.is_some_and(|(start, end, total)| {
+        start == byte
+            && end.checked_add(1) == Some(total)
+            && total.checked_sub(start).is_some_and(|rest| length.is_none_or(|length| length == rest))
+    })
 }
 
 #[cfg(test)]

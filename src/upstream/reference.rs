@@ -93,9 +93,10 @@ impl RepositoryLocation {
         format!("{base}/v2/{}/{what}", self.repository)
     }
 
-    /// The server without scheme, as logins are kept for it.
+    /// The server without scheme and login, as logins are kept for it.
     pub(super) fn host(&self) -> &str {
-        self.server.split_once("://").map_or(self.server.as_str(), |(_, host)| host)
+        let server = self.server.split_once("://").map_or(self.server.as_str(), |(_, host)| host);
+        server.rsplit_once('@').map_or(server, |(_, host)| host)
     }
 }
 
@@ -130,5 +131,7 @@ mod tests {
         assert_eq!(places, wanted);
         let local = Reference::parse_image_name("127.0.0.1:5000/a:1").unwrap();
         assert_eq!(local.places(&[])[0].address("x"), "http://127.0.0.1:5000/v2/a/x");
+        let login = [("docker.io".to_owned(), "https://user:secret@m:5000".to_owned())];
+        assert_eq!(reference.places(&login)[0].host(), "m:5000", "messages show it");
     }
 }

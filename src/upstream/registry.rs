@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::fetch::{Client, DownloadError, DownloadRequest};
 use super::oci::{ACCEPT, Descriptor, LARGEST_MANIFEST, check_digest};
 use super::reference::{Reference, RepositoryLocation};
-use crate::bundle::{Error, hex_of};
+use crate::bundle::{Error, hex_of, without_login};
 use crate::http::Url;
 use crate::http::url::encode_form;
 use crate::value::mutex::Mutex;
@@ -90,7 +90,7 @@ impl<'a> Repository<'a> {
 
     fn url(&self, what: &str) -> Result<Url, Error> {
         let address = self.place.address(what);
-        Url::parse(&address).map_err(|why| Error::new(format!("invalid address {address}: {why}")))
+        Url::parse(&address).map_err(|why| Error::new(format!("invalid address {}: {why}", without_login(&address))))
     }
 
     fn headers(&self) -> Vec<(String, String)> {
@@ -120,11 +120,16 @@ impl<'a> Repository<'a> {
         if let Some(service) = value("service") {
             address.push_str(&format!("&service={}", encode_form(&service)));
         }
-        let url = Url::parse(&address).map_err(|why| Error::new(format!("invalid address {realm}: {why}")))?;
+        let url = Url::parse(&address)
+            .map_err(|why| Error::new(format!("invalid address {}: {why}", without_login(&realm))))?;
         let own = Url::parse(&self.place.address("")).map_err(|why| Error::new(format!("invalid address: {why}")))?;
         // A server cannot make windlass send a password without TLS.
         if own.secure && !url.secure {
-            return Err(Error::new(format!("the registry {} sends logins to {realm}, without TLS", self.place.host())));
+            return Err(Error::new(format!(
+                "the registry {} sends logins to {}, without TLS",
+                self.place.host(),
+                without_login(&realm)
+            )));
         }
         let headers: Vec<_> = login.into_iter().map(|value| ("authorization".to_owned(), value)).collect();
         let answer = self.client.download_text(&url, &headers, LARGEST_MANIFEST).await?;

@@ -10,6 +10,7 @@ mod merge;
 pub mod mutex;
 pub mod nearest;
 pub mod origin;
+pub mod ownership;
 pub mod read;
 pub mod secret;
 mod surroundings;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::super::{CliError, ExitCode, launch, note, warn};
 use super::{failure, table};
-use crate::bundle::{MANIFEST, Recipe, carried, hex_of, is_archive, pack, scan};
+use crate::bundle::{MANIFEST, Recipe, carried, hex_of, is_archive, pack, scan, without_login};
 use crate::upstream::{self, Client, Created, KnownDigests, Order, Progress, SourceRow};
 use crate::value::ProcessEnvironment;
 use crate::value::mutex::Mutex;
@@ -106,7 +106,7 @@ fn from_recipe(create: &Create) -> Result<ExitCode, CliError> {
     let known: KnownDigests = recorded.clone().into_iter().chain(published).collect();
     let mirrors = create.mirror.iter().map(|mirror| match mirror.split_once('=') {
         Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok((from.to_owned(), to.to_owned())),
-        _ => Err(anyhow::anyhow!("invalid --mirror {mirror:?}: expected FROM=TO")),
+        _ => Err(anyhow::anyhow!("invalid --mirror {:?}: expected FROM=TO", without_login(mirror))),
     });
     let mirrors = mirrors.collect::<anyhow::Result<Vec<_>>>()?;
     let client = Client::new(&ProcessEnvironment::of_process(), create.ca.as_deref(), progress()).map_err(failure)?;

@@ -22,9 +22,9 @@ use super::options::{ConnectionArgs, InventorySource, Offline, VaultPasswords};
 use super::reporting::Reporting;
 use super::{CliError, ExitCode, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
-use crate::launch::carried::{written_by_others, written_by_others_below};
 use crate::launch::options;
 use crate::report::{OutputFormat, harmless};
+use crate::value::ownership::{written_by_others, written_by_others_below};
 use crate::value::truth;
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{BackupError, io_error};
+use crate::value::ownership::is_own;
 
 /// The beginning of the name of a backup that is being written.
 pub(in crate::deployment) const PARTIAL: &str = ".partial-";
@@ -18,14 +19,10 @@ pub(in crate::deployment) fn prepare_directory(directory: &Path) -> Result<(), B
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(io_error(directory))?;
     let found = fs::metadata(directory).map_err(io_error(directory))?;
     let open = |why: String| Err(BackupError::OpenDirectory { path: directory.to_owned(), why });
-    let me = rustix::process::geteuid().as_raw();
-    if found.uid() != me && found.uid() != 0 {
-        return open(format!("it belongs to another user ({})", found.uid()));
+    match is_own(&found) {
+        true => Ok(()),
+        false => open(format!("others can write to it (user {}, mode {:04o})", found.uid(), found.mode() & 0o7777)),
     }
-    if found.mode() & 0o022 != 0 {
-        return open(format!("others can write to it (mode {:04o})", found.mode() & 0o7777));
-    }
-    Ok(())
 }
 
 /// A directory for a backup that is being written. It exists until it gets its name, or is removed with everything in it.

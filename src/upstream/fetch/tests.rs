@@ -28,10 +28,12 @@ enum Fault {
     IgnoresRange,
     /// The bytes have pauses between them.
     Slow,
-    /// One byte is another.
+    /// One byte differs.
     Altered,
     /// The range begins elsewhere.
     WrongRange,
+    /// The range is one byte long, although more was requested.
+    PartOfRange,
 }
 
 /// Serves one file with these faults in turn, then without fault. Gives its address, and all heads of requests.
@@ -66,7 +68,8 @@ fn answer(mut stream: TcpStream, content: &[u8], faults: &mut impl Iterator<Item
     let mut body = content[begin.unwrap_or(0)..].to_vec();
     let mut length = body.len();
     let mut status = if begin.is_some() { "206 Partial Content".to_owned() } else { "200 OK".to_owned() };
-    let mut more = format!("ETag: \"a\"\r\nContent-Range: bytes {}-/*\r\n", begin.unwrap_or(0));
+    let range = |begin: usize| format!("bytes {begin}-{}/{}", content.len().saturating_sub(1), content.len());
+    let mut more = format!("ETag: \"a\"\r\nContent-Range: {}\r\n", range(begin.unwrap_or(0)));
     match fault {
         Fault::Cut(count) => body.truncate(count.min(body.len())),
         Fault::Status(code) => {
@@ -77,7 +80,13 @@ fn answer(mut stream: TcpStream, content: &[u8], faults: &mut impl Iterator<Item
         Fault::TooShort => length = length.saturating_sub(10),
         Fault::Redirect => more.push_str("Location: /elsewhere\r\n"),
         Fault::Altered if !body.is_empty() => body[0] ^= 1,
-        Fault::WrongRange => more = "ETag: \"a\"\r\nContent-Range: bytes 1-/*\r\n".to_owned(),
+        Fault::WrongRange => more = format!("ETag: \"a\"\r\nContent-Range: {}\r\n", range(1)),
+        Fault::PartOfRange => {
+            body.truncate(1);
+            length = body.len();
+            let begin = begin.unwrap_or(0);
+            more = format!("ETag: \"a\"\r\nContent-Range: bytes {begin}-{begin}/{}\r\n", content.len());
+        }
         _ => {}
     }
     if matches!(fault, Fault::Redirect) {
@@ -166,6 +175,47 @@ async fn a_download_goes_on_where_it_stopped_and_is_never_repeated() {
     let path = cache.path().join("sha256").join(&digest);
     std::fs::write(&path, "other").unwrap();
     assert!(get(&client, &address, Some(&digest)).await.unwrap() == content);
+}
+
+#[tokio::test]
+async fn a_part_of_the_rest_is_not_the_file() {
+    let cache = tempfile::tempdir().unwrap();
+    let client = Client::for_tests(cache.path());
+    let content = vec![7; 50_000];
+    let (address, _) = serve(content.clone(), vec![Fault::Cut(20_000), Fault::PartOfRange]);
+    assert!(get(&client, &address, None).await.unwrap() == content, "without a digest, too");
+}
+
+/// Answers every request with this head, and counts them.
+fn serve_head(head: String) -> (String, Arc<Mutex<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/file", listener.local_addr().unwrap());
+    let count = Arc::new(Mutex::new(0));
+    let seen = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut line = String::new();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            while reader.read_line(&mut line).unwrap_or(0) > 0 && !line.ends_with("\r\n\r\n") {}
+            *seen.lock() += 1;
+            drop(write!(stream, "HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
+        }
+    });
+    (address, count)
+}
+
+#[tokio::test]
+async fn a_server_that_another_one_redirects_to_gets_no_login() {
+    let cache = tempfile::tempdir().unwrap();
+    let client = Client::for_tests(cache.path());
+    let (other, _) =
+        serve_head("401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://127.0.0.1:1/token\"".into());
+    let (address, requests) = serve_head(format!("302 Found\r\nLocation: {other}"));
+    let url = Url::parse(&address).unwrap();
+    let refused = client.download_text(&url, &[], 1000).await.unwrap_err();
+    assert_eq!(refused.message, format!("{address} redirects to {other}, which requires a login"));
+    assert_eq!(*requests.lock(), 1);
 }
 
 #[tokio::test]
