@@ -21,7 +21,7 @@ etcd_playbook --check -e preflight_skip=machine-id
 exits 2
 says 'preflight_skip has unknown checks: machine-id'
 hosts join h1 h3
-# Two names of one machine are no clones: nobody is told to remove its machine id.
+# Two names of one machine are no clones: no message says to remove the machine id.
 sed "s/^h2 .*/$(sed -n 's/^h1 /h2 /p' "$inventory" | sed 's/[\/&]/\\&/g')/" "$inventory" >"$scratch/twice.ini"
 etcd_inventory=$scratch/twice.ini etcd_playbook --check
 exits 2
