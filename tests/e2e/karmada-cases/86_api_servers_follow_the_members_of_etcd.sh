@@ -1,3 +1,5 @@
+# Takes long: tests/e2e/karmada 86_api_servers_follow_the_members_of_etcd
+# shellcheck shell=bash
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # The API servers of h1, h2 and h3 use etcd on these hosts; then on five, and on three again. Their clients notice nothing.
 fresh
