@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::checks::{self, CheckState, EtcdCheck, HostFigures, Limits, NAMES};
-use super::{Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan};
+use super::{
+    CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan, REMOTE_SRC,
+};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -41,15 +43,10 @@ impl Module for EtcdGate {
                 "Client addresses as seen from the host, https://a:2379",
             )
             .required(),
-            Argument::new("ca_cert", ArgumentKind::Path, "A file with the certificate authority of the members"),
-            Argument::new("client_cert", ArgumentKind::Path, "A file with the client certificate").alias(&["cert"]),
-            Argument::new("client_key", ArgumentKind::Path, "A file with its private key").alias(&["key"]),
-            Argument::new(
-                "remote_src",
-                ArgumentKind::Bool,
-                "Whether these files are on the host, not on the controller",
-            )
-            .default("true"),
+            CA_CERT,
+            CLIENT_CERT,
+            CLIENT_KEY,
+            REMOTE_SRC,
             Argument::new("timeout", ArgumentKind::Int, "Timeout for one request to a member, in seconds")
                 .default("10"),
             Argument::new(

@@ -7,7 +7,9 @@ use serde::Deserialize;
 
 use super::gateway::{Gateway, Member, Refusal};
 use super::report::{Cluster, member_id_hex};
-use super::{Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan};
+use super::{
+    CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan, REMOTE_SRC,
+};
 use crate::http::{HttpError, Url};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
@@ -65,15 +67,10 @@ impl Module for EtcdMember {
             Argument::new("name", ArgumentKind::Str, "The member's name, for initial_cluster"),
             Argument::new("peer_url", ArgumentKind::Str, "The member's peer URL, for learner and voter"),
             Argument::new("id", ArgumentKind::Str, "The member's id in hexadecimal, for absent"),
-            Argument::new("ca_cert", ArgumentKind::Path, "A file with the certificate authority of the members"),
-            Argument::new("client_cert", ArgumentKind::Path, "A file with the client certificate").alias(&["cert"]),
-            Argument::new("client_key", ArgumentKind::Path, "A file with its private key").alias(&["key"]),
-            Argument::new(
-                "remote_src",
-                ArgumentKind::Bool,
-                "Whether these files are on the host, not on the controller",
-            )
-            .default("true"),
+            CA_CERT,
+            CLIENT_CERT,
+            CLIENT_KEY,
+            REMOTE_SRC,
             Argument::new("timeout", ArgumentKind::Int, "Timeout for one request to a member, in seconds")
                 .default("10"),
             Argument::new("retry_seconds", ArgumentKind::Int, "How long to retry what etcd refuses for now, in seconds")
@@ -125,14 +122,15 @@ impl Module for EtcdMember {
             if self.is_done(&cluster)? {
                 return Ok(self.outcome(&cluster));
             }
+            let change = self.change_text(&cluster);
             let failure = match self.refuse_lost_quorum(&cluster) {
                 Ok(_) => match self.change(&cluster, remote, here).await? {
-                    Ok(()) => None,
-                    Err(refusal) => Some(Error::failed(format!("cannot {}: {refusal}", self.deed(&cluster)))),
+                    Ok(()) => Error::failed(format!("etcd accepted the request to {change}, but does not show it yet")),
+                    Err(refusal) => Error::failed(format!("cannot {change}: {refusal}")),
                 },
-                Err(refusal) => Some(refusal),
+                Err(refusal) => refusal,
             };
-            if let Some(failure) = failure.filter(|_| Instant::now() > until) {
+            if Instant::now() > until {
                 return Err(failure);
             }
             tokio::time::sleep(PAUSE).await;
@@ -210,7 +208,19 @@ impl EtcdMember {
     }
 
     fn is_done(&self, cluster: &Cluster) -> Result<bool, Error> {
-        match (self.state, self.member(cluster)) {
+        let found = self.member(cluster);
+        if self.state != MemberState::Absent
+            && let (Some(found), Some(name)) = (found, &self.name)
+            && !found.name.is_empty()
+            && found.name != *name
+        {
+            let url = self.peer_url.as_deref().unwrap_or_default();
+            return Err(Error::failed(format!(
+                "{name} has the peer URL {url}, which is that of the member {}",
+                found.name
+            )));
+        }
+        match (self.state, found) {
             (MemberState::Learner, found) => Ok(found.is_some()),
             (MemberState::Voter, Some(found)) => Ok(!found.is_learner),
             (MemberState::Voter, None) => Err(Error::failed(format!(
@@ -229,14 +239,14 @@ impl EtcdMember {
         let own = self.member(cluster).map(|member| member.id);
         let count = voters(cluster).count();
         let down: Vec<&Member> = voters(cluster).filter(|member| cluster.well(member.id).is_none()).collect();
-        let deed = self.deed(cluster);
+        let change = self.change_text(cluster);
         match self.state {
             MemberState::Learner | MemberState::Voter => {
                 let others = cluster.members.iter().filter(|member| member.is_learner && Some(member.id) != own);
                 let learners = names(others);
                 if !learners.is_empty() {
                     return Err(Error::failed(format!(
-                        "cannot {deed}: {learners} is a learner already, and etcd accepts one at a time. Complete that join, or remove \
+                        "cannot {change}: {learners} is a learner already, and etcd accepts one at a time. Complete that join, or remove \
                          it with windlass etcd remove-member"
                     )));
                 }
@@ -244,13 +254,13 @@ impl EtcdMember {
                     let (healthy, needed) = (count - down.len(), count.div_ceil(2) + 1);
                     let survives = healthy.saturating_sub(needed);
                     return Err(Error::failed(format!(
-                        "cannot {deed}: of the {count} members {} {} down. With one more member the cluster would survive {} before they are \
+                        "cannot {change}: of the {count} members {} {} down. With one more member the cluster would survive {} before they are \
                          repaired. Start {}, or replace {} (windlass etcd replace-member)",
                         names(down.iter().copied()),
                         if down.len() == 1 { "is" } else { "are" },
                         failures(survives),
                         if down.len() == 1 { "it" } else { "them" },
-                        if down.len() == 1 { "it" } else { "them one at a time" },
+                        if down.len() == 1 { "it" } else { "them in one command" },
                     )));
                 }
                 Ok(survivable(count + 1))
@@ -260,14 +270,14 @@ impl EtcdMember {
                 let after = count - 1;
                 if after == 0 {
                     return Err(Error::failed(format!(
-                        "cannot {deed}: it is the last member. To remove the whole cluster, run playbooks/etcd-reset.yml"
+                        "cannot {change}: it is the last member. To remove the whole cluster, run playbooks/etcd-reset.yml"
                     )));
                 }
                 let stay = healthy_voters(cluster).filter(|member| Some(member.id) != own).count();
                 let needed = after / 2 + 1;
                 if stay < needed {
                     return Err(Error::failed(format!(
-                        "cannot {deed}: of the {after} members that stay only {stay} {} healthy, and {needed} are needed. The cluster would \
+                        "cannot {change}: of the {after} members that stay only {stay} {} healthy, and {needed} are needed. The cluster would \
                          survive no failure: it would have no majority. Start the members that are down: {}",
                         if stay == 1 { "is" } else { "are" },
                         names(down.into_iter().filter(|member| Some(member.id) != own)),
@@ -279,7 +289,7 @@ impl EtcdMember {
     }
 
     /// `add h4 (https://h4:2380) as a learner`
-    fn deed(&self, cluster: &Cluster) -> String {
+    fn change_text(&self, cluster: &Cluster) -> String {
         let url = self.peer_url.as_deref().unwrap_or_default();
         let name = match (&self.name, self.member(cluster)) {
             (Some(name), _) => name.clone(),
@@ -444,6 +454,10 @@ mod tests {
         assert_eq!(done(Voter, 4, &cluster(3, &[], Some(4))), Ok(false));
         assert_eq!(done(Voter, 3, &cluster(3, &[], None)), Ok(true));
         assert!(done(Voter, 4, &cluster(3, &[], None)).is_err());
+        // The address of another member is no join that has begun.
+        let other = EtcdMember { name: Some("h9".into()), ..request(Learner, 3) };
+        let refused = other.is_done(&cluster(3, &[], None)).unwrap_err().to_string();
+        assert!(refused.contains("h9 has the peer URL https://h3:2380, which is that of the member h3"), "{refused}");
         assert_eq!(done(Absent, 4, &cluster(3, &[], None)), Ok(true));
         assert_eq!(done(Absent, 3, &cluster(3, &[], None)), Ok(false));
     }

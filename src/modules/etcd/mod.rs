@@ -25,6 +25,17 @@ use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use crate::value::{Value, Vars};
 
+/// What these modules need to reach the members.
+const CA_CERT: Argument =
+    Argument::new("ca_cert", ArgumentKind::Path, "A file with the certificate authority of the members");
+const CLIENT_CERT: Argument =
+    Argument::new("client_cert", ArgumentKind::Path, "A file with the client certificate").alias(&["cert"]);
+const CLIENT_KEY: Argument =
+    Argument::new("client_key", ArgumentKind::Path, "A file with its private key").alias(&["key"]);
+const REMOTE_SRC: Argument =
+    Argument::new("remote_src", ArgumentKind::Bool, "Whether these files are on the host, not on the controller")
+        .default("true");
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EtcdClusterInfo {
@@ -54,15 +65,10 @@ impl Module for EtcdClusterInfo {
                 "Client addresses as seen from the host, https://a:2379",
             )
             .required(),
-            Argument::new("ca_cert", ArgumentKind::Path, "A file with the certificate authority of the members"),
-            Argument::new("client_cert", ArgumentKind::Path, "A file with the client certificate").alias(&["cert"]),
-            Argument::new("client_key", ArgumentKind::Path, "A file with its private key").alias(&["key"]),
-            Argument::new(
-                "remote_src",
-                ArgumentKind::Bool,
-                "Whether these files are on the host, not on the controller",
-            )
-            .default("true"),
+            CA_CERT,
+            CLIENT_CERT,
+            CLIENT_KEY,
+            REMOTE_SRC,
             Argument::new("timeout", ArgumentKind::Int, "Timeout for one request to a member, in seconds").default("5"),
             Argument::new(
                 "whole_cluster",
