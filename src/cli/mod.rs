@@ -71,7 +71,7 @@ enum Command {
     Certificates(Box<deployment::operation::CertificatesArgs>),
     /// Remove a healthy host from a running control plane
     RemoveHost(Box<deployment::operation::RemoveHostArgs>),
-    /// Look after the etcd cluster of a deployment: check it, back it up
+    /// Check the etcd cluster of a deployment, back it up, remove and replace its members
     Etcd(Box<deployment::etcd::EtcdArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),

@@ -24,6 +24,10 @@ pub enum Error {
     NoSource,
     #[error("the inventory has no deployment: no host in the groups etcd and karmada_control_plane")]
     NoHosts,
+    #[error("the inventory has no host in the group etcd: this deployment's etcd is managed elsewhere")]
+    NoEtcdHosts,
+    #[error("cannot run windlass {command}: a name has letters, digits and -._:[]@ only")]
+    InvalidName { command: String },
     #[error("{name} is paused (spec.paused in {}); windlass changes nothing", path.display())]
     Paused { name: String, path: PathBuf },
     /// Each host with the name under which its machine was known.

@@ -55,6 +55,26 @@ pub struct JournalEntry {
     pub done: bool,
 }
 
+/// What the name of a host, component or member may be in a journal.
+fn is_plain(text: &str) -> bool {
+    !text.starts_with('-') && text.chars().all(|c| c.is_alphanumeric() || "-._:[]@".contains(c)) && text.len() < 256
+}
+
+/// Whether this is an operation that a journal can name.
+pub(super) fn is_operation(command: &str) -> bool {
+    let words: Vec<&str> = command.split(' ').collect();
+    match words.as_slice() {
+        [name] => *name == APPLY || OPERATIONS.contains(name),
+        ["upgrade" | "rollback", "--component", component] => is_plain(component),
+        ["remove-host", host] => is_plain(host),
+        ["etcd", "remove-member", names @ .., "--allow-even"]
+        | ["etcd", "remove-member" | "replace-member", names @ ..] => {
+            !names.is_empty() && names.iter().all(|name| is_plain(name))
+        }
+        _ => false,
+    }
+}
+
 impl Journal {
     /// The journal of an operation that starts. `digest`: of the request.
     pub fn new_journal(operation: &str, deployment: &str, digest: Option<&str>, lock: &Lock) -> Journal {
@@ -145,28 +165,12 @@ impl Journal {
     /// is, for one host or component, and the holder's name has no blanks.
     fn parse(content: &[u8]) -> Option<Journal> {
         let mut journal: Journal = serde_json::from_slice(content).ok()?;
-        let is_plain = |text: &str| {
-            !text.starts_with('-')
-                && text.chars().all(|c| c.is_alphanumeric() || "-._:[]@".contains(c))
-                && text.len() < 256
-        };
-        let words: Vec<&str> = journal.operation.split(' ').collect();
-        let is_known = match words.as_slice() {
-            [name] => *name == APPLY || OPERATIONS.contains(name),
-            ["upgrade" | "rollback", "--component", component] => is_plain(component),
-            ["remove-host", host] => is_plain(host),
-            ["etcd", "remove-member", names @ .., "--allow-even"]
-            | ["etcd", "remove-member" | "replace-member", names @ ..] => {
-                !names.is_empty() && names.iter().all(|name| is_plain(name))
-            }
-            _ => false,
-        };
         journal.who = journal
             .who
             .chars()
             .map(|c| if is_plain(c.encode_utf8(&mut [0; 4])) || c == '-' { c } else { '?' })
             .collect();
-        is_known.then_some(journal)
+        is_operation(&journal.operation).then_some(journal)
     }
 }
 

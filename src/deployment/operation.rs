@@ -1,11 +1,12 @@
 //! Work on a running deployment that an apply does not do: an upgrade, its rollback, the renewal of certificates, the removal of
-//! a host, the removal and replacement of etcd members. Each is a playbook that is tried out in check mode first, then run under the deployment's lock, with a journal.
+//! a host, the removal and replacement of etcd members. Each is a playbook that is tried out in check mode first, then run under the
+//! deployment's lock, with a journal.
 
 use std::path::PathBuf;
 
 use super::changes::Changes;
 use super::control::{Control, LockRequest, Outcome, Progress};
-use super::etcd::check::skipping;
+use super::etcd::{self, check::skipping};
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
 use super::plan::{ASKED, Observed, asked, moved};
@@ -83,6 +84,11 @@ impl Operation {
         }
     }
 
+    /// Whether it changes members of etcd.
+    fn is_of_etcd(&self) -> bool {
+        matches!(self, Operation::RemoveEtcdMembers { .. } | Operation::ReplaceEtcdMembers { .. })
+    }
+
     /// The file of its playbook.
     pub fn playbook(&self) -> &'static str {
         match self {
@@ -152,9 +158,16 @@ impl<'s> PreparedOperation<'s> {
         locks: bool,
         control: &Control,
     ) -> Result<Option<PreparedOperation<'s>>, Error> {
+        // Otherwise the next operation would not see an interrupted one.
+        if !journal::is_operation(&operation.command()) {
+            return Err(Error::InvalidName { command: operation.command() });
+        }
         let phase = site.read_inventory().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
+        if operation.is_of_etcd() {
+            etcd::refuse_without_hosts(&phase)?;
+        }
         if locks {
             deployment.refuse_held(request).await?;
         }

@@ -36,11 +36,9 @@ pub async fn take_backup(
     let mut silent = reply.unreachable;
     let texts = |all: BTreeMap<String, String>| all.into_iter().map(|(host, why)| format!("{host}: {why}"));
     let Some(taken) = reply.reported else {
-        let mut failures: Vec<String> = reply.failures.into_iter().chain(texts(silent)).collect();
-        if failures.is_empty() {
-            failures.push("no backup: the inventory has no host in the group etcd".to_owned());
-        }
-        return Err(BackupError::NotTaken { failures }.into());
+        return Err(
+            BackupError::NotTaken { failures: reply.failures.into_iter().chain(texts(silent)).collect() }.into()
+        );
     };
     let mut failures = reply.failures;
     // The file is removed from the host last.

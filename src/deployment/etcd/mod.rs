@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::contract::Reported;
 use super::control::{Control, Outcome};
 use super::lock::Lock;
+use super::stage::Stage;
 use super::{Error, Phase, Run};
 use crate::engine::{self, Event, TaskResult};
 use crate::value::Vars;
@@ -22,6 +23,14 @@ pub struct Reply<T> {
     /// Tasks that failed: `HOST: MESSAGE`.
     pub failures: Vec<String>,
     pub outcome: Outcome,
+}
+
+/// A playbook that finds no host does nothing, which is no success.
+pub(super) fn refuse_without_hosts(phase: &Phase<'_>) -> Result<(), Error> {
+    match Stage::Etcd.hosts(phase.inventory()).is_empty() {
+        true => Err(Error::NoEtcdHosts),
+        false => Ok(()),
+    }
 }
 
 /// The end of what a program that failed wrote to stderr, unless it is to be hidden.
@@ -46,6 +55,7 @@ pub(super) async fn ask<T: Reported>(
     lock: Option<&Lock>,
     control: &Control,
 ) -> Result<Option<Reply<T>>, Error> {
+    refuse_without_hosts(phase)?;
     let playbook = phase.site().playbook_path(T::PLAYBOOK);
     let hold = lock.map(|lock| lock.hold().clone());
     let job = phase.job(Run { playbook: Some(&playbook), vars, hold, ..Run::default() }, control).await?;
