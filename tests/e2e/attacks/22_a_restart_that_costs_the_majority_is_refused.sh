@@ -5,7 +5,7 @@ hosts kill h3
 sleep 2
 starts_of_two() { started_at h1; started_at h2; }
 starts_of_two >"$scratch/before"
-# A plan says so, before a file is written.
+# The plan is refused, before a file is written.
 mapfile -t deployment < <(apply_arguments)
 windlass plan "${deployment[@]}" -e '{"etcd_flags": {"snapshot-count": 41000}}'
 [ "$code" = 1 ] || broken "the plan promises a restart that would be refused (exit code $code)"

@@ -25,6 +25,37 @@ etcd_members remove-member h1,h2,h3 "$ghost" --yes
 exits 0
 are_members h1 h2 h3
 
+# A join that was given up by the name of its host, which etcd does not know.
+etcdctl member add h4 --learner --peer-urls="https://$(address_of h4):2380"
+etcd_members remove-member h1,h2,h3,h4 h4 --yes
+exits 0
+are_members h1 h2 h3
+# A new host with the peer address of a member.
+twin=$(inventory_of h1 h2 h3 h4 h5)
+sed -i "s/^h4 .*/& etcd_address=$(address_of h2)/" "$twin"
+windlass apply -i "$twin" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks" --yes
+exits 1
+says 'h4 has the peer address .*, which is that of the member h2'
+are_members h1 h2 h3
+# No host answers: that is no success.
+windlass etcd remove-member h3 -i "$(inventory_of h1 h2 h3)" -e ansible_port=9 --playbooks "$ROOT/playbooks" --yes
+[ "$code" != 0 ] || broken "a removal of which no host knows succeeded"
+etcd_members remove-member h1,h2,h3 'h/3' --yes
+exits 1
+says 'a name has letters, digits'
+are_members h1 h2 h3
+
+# A member that crashed, with its data, is replaced by id.
+on h3 systemctl stop etcd
+old=$(member_id h3)
+etcd_members replace-member h1,h2,h3 "$old" --yes
+exits 0
+are_members h1 h2 h3
+[ "$(member_id h3)" != "$old" ] || broken "h3 is still the old member"
+on h3 'test -d /var/lib/etcd/data.removed-*/member/snap' || broken "the data of the old member was not kept"
+# The hosts record the members that stay, which is what counts when none of them runs.
+[ "$(on h1 "grep -o h3= /etc/etcd/formation.env" | wc -l)" = 1 ] || broken "h1 does not record h3"
+
 # A member that lost its data is noticed, and replaced on request only.
 on h2 "systemctl stop etcd && rm -rf /var/lib/etcd/data/member"
 old=$(member_id h2)
@@ -84,6 +115,15 @@ etcd_members remove-member h1,h2,h3,h4 h3 --yes
 exits 0
 [ "$(on h3 'systemctl is-enabled etcd || true')" = disabled ] || broken "etcd on h3 is enabled"
 are_members h1 h2 h4
+
+# A host that has left joins again, as a new member, and leaves once more.
+members h1 h2 h3 h4 h5
+exits 0
+are_members h1 h2 h3 h4 h5
+etcd_members remove-member h1,h2,h3,h4,h5 h3 h5 --yes
+exits 0
+are_members h1 h2 h4
+[ "$(on h1 "grep -c h3= /etc/etcd/formation.env || true")" = 0 ] || broken "h1 still records h3"
 
 # A dead member that nobody replaces.
 hosts kill h4
