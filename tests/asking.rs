@@ -162,7 +162,7 @@ fn a_password_that_is_asked_for_is_kept_as_its_hash() {
     for (words, keys) in [("word:", "s3cret\r"), ("random:", "other1\r")] {
         run.asks(words);
         // The question stands there before the terminal hides what is typed.
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_secs(3));
         run.types(keys);
     }
     let screen = run.end();

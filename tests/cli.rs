@@ -448,13 +448,17 @@ fn a_file_that_includes_itself_for_ever_fails_the_host_and_not_the_program() {
 fn a_template_without_end_is_ended_by_two_signals_and_nothing_is_asked_without_a_terminal() {
     let endless =
         "    - debug: msg=\"{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}\"\n";
-    let directory = directory(&[("p.yml", &format!("{TASKS}{endless}"))]);
+    let begun = "    - command: touch {{ playbook_dir }}/begun\n";
+    let directory = directory(&[("p.yml", &format!("{TASKS}{begun}{endless}"))]);
     let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"))
         .args(["playbook", "-i", "a,", "-c", "local", "p.yml"])
         .current_dir(directory.path())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
+    while !directory.path().join("begun").exists() && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let mut signals = 0;
     let code = loop {
         std::thread::sleep(std::time::Duration::from_secs(1));
@@ -483,7 +487,7 @@ fn a_template_without_end_is_ended_by_two_signals_and_nothing_is_asked_without_a
 /// Runs a playbook of two tasks, and closes its terminal, twice, while the first one is under way. `start`: what the shell does
 /// before.
 fn hung_up(start: &str) -> (Option<i32>, tempfile::TempDir) {
-    let tasks = "    - shell: touch begun; sleep 3; touch ended\n    - command: touch further\n";
+    let tasks = "    - shell: touch begun; sleep 8; touch ended\n    - command: touch further\n";
     let directory =
         directory(&[("p.yml", &format!("{TASKS}{}", tasks.replace("touch ", "touch {{ playbook_dir }}/")))]);
     let mut run = std::process::Command::new("sh")

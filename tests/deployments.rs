@@ -6,7 +6,6 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where something is not as it should be")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +22,10 @@ use windlass::value::Secret;
 use windlass::value::mutex::Mutex;
 use windlass::value::vault::Keyring;
 use windlass::value::yaml::Duplicates;
+
+#[path = "shared/program.rs"]
+mod program;
+use program::write_program;
 
 /// A site in a directory with `hosts.yml`, or with the inventory script `hosts`.
 fn site(directory: &Path) -> Site {
@@ -154,8 +157,7 @@ async fn a_phase_reads_the_inventory_once() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("hosts");
     std::fs::write(directory.path().join("password"), "password").unwrap();
-    std::fs::write(&script, SCRIPT).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&script, SCRIPT.as_bytes());
     let reads = || std::fs::read_to_string(directory.path().join("reads")).unwrap().lines().count();
     let (site, (control, ..)) = (site(directory.path()), control());
 

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
+#[path = "shared/port.rs"]
+mod port;
 #[expect(dead_code, reason = "these tests need a part of it")]
 #[path = "ssh/server.rs"]
 mod server;

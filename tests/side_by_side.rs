@@ -3,7 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,6 +13,10 @@ use windlass::playbook::load::Loader;
 use windlass::template::Templar;
 use windlass::value::Vars;
 use windlass::value::vault::Keyring;
+
+#[path = "shared/program.rs"]
+mod program;
+use program::write_program;
 
 /// The same in every project. The loop gives the runs time to be in each other's way.
 const PLAY: &str = "
@@ -38,9 +41,7 @@ const PLAY: &str = "
 ";
 
 fn program(path: &Path, prints: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("#!/bin/sh\necho '{prints}'\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(path, format!("#!/bin/sh\necho '{prints}'\n").as_bytes());
 }
 
 /// A project whose own programs say its name; one without a name has none.

@@ -4,17 +4,15 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::Command;
 
 use rcgen::{CertificateParams, KeyPair};
 use tempfile::TempDir;
 
-/// Held while a program is written and started: a process that another test starts meanwhile would inherit the open file, and the
-/// program could not be run ("Text file busy").
-static WRITING: Mutex<()> = Mutex::new(());
+#[path = "shared/program.rs"]
+mod program;
+use program::write_program;
 
 /// A stand-in as tests/stand-in/bundle makes it, and what it says when it ends by itself.
 fn says(scratch: &TempDir, program: &str, version: &str, arguments: &[String]) -> String {
@@ -23,15 +21,8 @@ fn says(scratch: &TempDir, program: &str, version: &str, arguments: &[String]) -
     let built = tests.parent().and_then(Path::parent).unwrap().join("examples/stand-in");
     let mut file = fs::read(built).unwrap();
     file.extend(format!("\nstand-in for {program} {version}\n").into_bytes());
-    let mut command = Command::new(&path);
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let started = {
-        let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        fs::write(&path, file).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        command.spawn().unwrap()
-    };
-    let output = started.wait_with_output().unwrap();
+    write_program(&path, &file);
+    let output = Command::new(path).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     text(&output.stdout) + &text(&output.stderr)
 }

@@ -243,12 +243,17 @@ fn collector() -> (String, Arc<Mutex<Vec<u8>>>) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-            let mut bytes = vec![0; 65536];
-            // The end of the request is where nothing more comes.
-            while let Ok(count @ 1..) = stream.read(&mut bytes) {
-                sent.lock().extend_from_slice(&bytes[..count]);
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
             }
+            let text = String::from_utf8_lossy(&head).to_lowercase();
+            let length = text.split("content-length: ").nth(1).unwrap().split("\r\n").next().unwrap();
+            let mut body = vec![0; length.parse().unwrap()];
+            stream.read_exact(&mut body).unwrap();
+            sent.lock().extend(head.into_iter().chain(body));
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").ok();
         }
     });

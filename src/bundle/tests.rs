@@ -1,17 +1,14 @@
 //! Bundles of small scripts, and of files that have no more of a program than its ELF header.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
 use crate::value::ProcessEnvironment;
+use crate::value::testing::write_program;
 
 /// A program that says its version.
 fn script(root: &Path, file: &str, version: &str) {
-    let path = root.join(file);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, format!("#!/bin/sh\necho 'Sample v{version}'\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(root.join(file), format!("#!/bin/sh\necho 'Sample v{version}'\n"));
 }
 
 /// The first bytes of a program for an architecture.
@@ -187,7 +184,7 @@ fn an_archive_is_the_same_bundle() {
     let open = tempfile::tempdir().unwrap();
     let below = open.path().join("bundles");
     std::fs::create_dir(&below).unwrap();
-    std::fs::set_permissions(&below, PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(&below, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let refused = archive::unpack_below(&archive, &below).unwrap_err();
     assert!(refused.message.contains("another user can write to"), "{}", refused.message);
     // A program that differs from its manifest is not kept.

@@ -362,8 +362,7 @@ mod tests {
     async fn what_is_not_there_afterwards_is_a_warning() {
         let programs = tempfile::tempdir().unwrap();
         let program = programs.path().join("modprobe");
-        std::fs::write(&program, "#!/bin/sh\necho \"$*\"\n").unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        crate::value::testing::write_program(&program, "#!/bin/sh\necho \"$*\"\n");
         let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
         let bench = Bench::with_environment(&[("PATH", &path)]).await;
         let done = bench.run("modprobe: {name: no-such, params: a=1}").await.unwrap();

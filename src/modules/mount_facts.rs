@@ -403,8 +403,8 @@ mod tests {
     #[tokio::test]
     async fn the_mount_program_is_asked_when_it_is_named_and_not_when_it_is_null() {
         let bench = Bench::new().await;
-        let program = bench.on_host("mount", "#!/bin/sh\necho '/dev/x on /x type ext4 (rw,noatime)'\n");
-        std::fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let text = "#!/bin/sh\necho '/dev/x on /x type ext4 (rw,noatime)'\n";
+        crate::value::testing::write_program(bench.host("mount"), text);
         let facts_of = |binary: &'static str| facts(&bench, binary);
         let asked = facts_of("sources: [mount], mount_binary: HOST/mount").await;
         assert_eq!(

@@ -143,9 +143,7 @@ mod tests {
     #[tokio::test]
     async fn a_host_that_does_not_restart_is_a_failure() {
         let bench = Bench::far().await;
-        bench.on_host("bin/restart", "#!/bin/sh\ntouch \"$1\"\n");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(bench.host("bin/restart"), mode).unwrap();
+        crate::value::testing::write_program(bench.host("bin/restart"), "#!/bin/sh\ntouch \"$1\"\n");
         let task = "reboot: {reboot_command: restart HOST/asked, search_paths: [HOST/bin], reboot_timeout: 3}";
         let done = bench.run(task).await.unwrap();
         assert_eq!(done.outcome.failed.as_deref(), Some("the host did not come up again: it has not rebooted yet"));

@@ -239,8 +239,7 @@ mod tests {
         bench.on_host("facts/bad.fact", "neither");
         bench.on_host("facts/large.fact", format!("\"{}\"", "x".repeat(MOST_OWN_FACT)));
         let program = |name: &str, text: &str| {
-            let path = bench.on_host(name, text);
-            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+            crate::value::testing::write_program(bench.host(name), text);
         };
         program("facts/run.fact", "#!/bin/sh\necho '[s]'\necho k=v\n");
         program("facts/wrong.fact", "#!/bin/sh\necho no >&2\nexit 3\n");

@@ -473,8 +473,7 @@ mod tests {
         let host = tempfile::tempdir().unwrap();
         for (name, text) in [("ufw", STAND_IN), ("grep", GREP)] {
             let program = host.path().join(name);
-            std::fs::write(&program, text).unwrap();
-            std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            crate::value::testing::write_program(&program, text);
         }
         let path = format!("{}:{}", host.path().display(), std::env::var("PATH").unwrap());
         let bench = Bench::with_environment(&[("PATH", &path)]).await;
@@ -503,8 +502,7 @@ mod tests {
     async fn it_is_switched_on_once_and_its_refusal_is_told() {
         let host = tempfile::tempdir().unwrap();
         let program = host.path().join("ufw");
-        std::fs::write(&program, STAND_IN).unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        crate::value::testing::write_program(&program, STAND_IN);
         let path = format!("{}:{}", host.path().display(), std::env::var("PATH").unwrap());
         let bench = Bench::with_environment(&[("PATH", &path)]).await;
         assert!(bench.check("ufw: {state: enabled}").await.unwrap().changed);

@@ -379,15 +379,15 @@ mod tests {
                 stream.write_all(b"SSH_9\r\n").await.ok();
             }
         });
-        let done = bench.run(&format!("wait_for: {{port: {port}, timeout: 5}}")).await.unwrap();
+        let done = bench.run(&format!("wait_for: {{port: {port}, timeout: 60}}")).await.unwrap();
         assert!(!done.changed && done.outcome.failed.is_none());
-        let task = format!("wait_for: {{port: {port}, timeout: 5, search_regex: 'Open(?P<what>\\w+?)_(\\d)'}}");
+        let task = format!("wait_for: {{port: {port}, timeout: 60, search_regex: 'Open(?P<what>\\w+?)_(\\d)'}}");
         let done = bench.run(&task).await.unwrap();
         assert_eq!(value(&done.outcome, "match_groups"), "['SSH', '9']");
         assert_eq!(value(&done.outcome, "match_groupdict"), "{'what': 'SSH'}");
         server.abort();
         server.await.ok();
-        let done = bench.run(&format!("wait_for: {{port: {port}, state: stopped, timeout: 5}}")).await.unwrap();
+        let done = bench.run(&format!("wait_for: {{port: {port}, state: stopped, timeout: 60}}")).await.unwrap();
         assert!(done.outcome.failed.is_none());
         let message = bench.failure(&format!("wait_for: {{port: {port}, timeout: 1}}")).await;
         assert_eq!(message, format!("Timeout when waiting for 127.0.0.1:{port}"));

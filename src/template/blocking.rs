@@ -22,7 +22,6 @@ pub fn wait_for<F: Future>(work: F) -> Result<F::Output, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
     use crate::template::own::ProgramKind;
@@ -35,9 +34,8 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (go, program) = (scratch.path().join("go"), scratch.path().join("own_wait"));
         let waits =
-            format!("n=0; until [ -e {} ]; do n=$((n+1)); [ $n -lt 100 ] || exit 1; sleep 0.1; done", go.display());
-        std::fs::write(&program, format!("#!/bin/sh\n{waits}; echo 1\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            format!("n=0; until [ -e {} ]; do n=$((n+1)); [ $n -lt 1000 ] || exit 1; sleep 0.1; done", go.display());
+        crate::value::testing::write_program(&program, format!("#!/bin/sh\n{waits}; echo 1\n"));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
         for text in [
             "{{ 1 | own_wait }}".to_owned(),

@@ -97,15 +97,13 @@ fn excerpt(printed: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::super::{Scope, Templar};
     use super::*;
     use crate::value::Template;
 
     fn program(directory: &Path, name: &str, text: &str) {
-        fs::write(directory.join(name), text).unwrap();
-        fs::set_permissions(directory.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        crate::value::testing::write_program(directory.join(name), text);
     }
 
     #[test]

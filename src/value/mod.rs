@@ -14,6 +14,8 @@ pub mod ownership;
 pub mod read;
 pub mod secret;
 mod surroundings;
+#[cfg(test)]
+pub mod testing;
 pub mod truth;
 pub mod unit_file;
 pub mod vault;

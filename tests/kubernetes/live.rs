@@ -66,7 +66,7 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     let unknown = "error: cannot read kube:default/prod: the API server does not serve KarmadaDeployments; install their definitions: windlass crd | kubectl apply -f -";
     assert_eq!(refused("kube:default/prod"), unknown);
     server.apply(&if server.knows_rules() { definitions() } else { definitions_without_rules() });
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd/karmadadeployments.windlass.dev"];
+    let wait = ["wait", "--for=condition=Established", "--timeout=300s", "crd/karmadadeployments.windlass.dev"];
     server.kubectl(&wait, "").unwrap();
     server.apply(DEPLOYMENT);
     server.kubectl(&["create", "namespace", "ops"], "").unwrap();

@@ -8,6 +8,8 @@
 
 mod live;
 mod members;
+#[path = "../shared/port.rs"]
+mod port;
 mod server;
 #[expect(dead_code, reason = "these tests need a part of it")]
 #[path = "../ssh/server.rs"]

@@ -36,7 +36,7 @@ impl Site {
         site.plane.apply(&std::fs::read_to_string(root().join("tests/kubernetes/karmada.yml")).unwrap());
         for kind in ["clusters.cluster.karmada.io", "works.work.karmada.io"] {
             let definition = format!("crd/{kind}");
-            site.plane.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &definition], "").unwrap();
+            site.plane.kubectl(&["wait", "--for=condition=Established", "--timeout=300s", &definition], "").unwrap();
             // Whoever is first is told to come back (429), which kubectl does.
             site.plane.kubectl(&["get", kind, "-A"], "").unwrap();
         }

@@ -2,7 +2,6 @@
 //! kube-controller-manager where it is asked for.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +9,8 @@ use std::time::{Duration, Instant};
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use serde_json::Value as Json;
 use tempfile::TempDir;
+
+use crate::port::free_port;
 
 /// A running API server; it ends with this.
 pub(crate) struct Server {
@@ -23,7 +24,7 @@ impl Server {
     /// kubectl lies beside the API server.
     pub(crate) fn start(etcd: &Path, program: &Path) -> Server {
         let scratch = tempfile::tempdir().unwrap();
-        let [client, peer, port] = free_ports();
+        let [client, peer, port] = [(); 3].map(|()| free_port());
         certificates(scratch.path(), port);
         let at = |name: &str| scratch.path().join(name).display().to_string();
         let clients = format!("http://127.0.0.1:{client}");
@@ -66,7 +67,7 @@ impl Server {
     /// Starts kube-controller-manager with what accounts need: tokens, and that namespaces and what belongs to others end.
     pub(crate) fn manage(&mut self, controller_manager: &Path) {
         let at = |name: &str| self.scratch.path().join(name).display().to_string();
-        let [port] = free_ports();
+        let port = free_port();
         let mut flags = vec![
             ("kubeconfig", at("kubeconfig")),
             ("controllers", "serviceaccount-token,namespace,garbagecollector".to_owned()),
@@ -132,12 +133,12 @@ impl Server {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// Tries until it works, for two minutes.
+    /// Tries until it works, for ten minutes.
     pub(crate) fn until_ready(&mut self, works: impl Fn() -> Result<(), String>) {
         let since = Instant::now();
         while let Err(words) = works() {
             let ended = self.children.iter_mut().any(|child| child.try_wait().unwrap().is_some());
-            let late = since.elapsed() > Duration::from_secs(120);
+            let late = since.elapsed() > Duration::from_secs(600);
             assert!(!ended && !late, "the API server does not get ready: {words}\n{}", self.log());
             std::thread::sleep(Duration::from_millis(500));
         }
@@ -178,11 +179,6 @@ fn run(program: &Path, scratch: &TempDir, flags: &[(&str, String)]) -> Child {
         .stderr(log)
         .spawn()
         .unwrap()
-}
-
-fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
 /// An authority, the server's and an administrator's certificate, and a kubeconfig that refers to them.

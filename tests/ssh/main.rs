@@ -6,6 +6,8 @@ mod channels;
 mod host_keys;
 mod login;
 mod loss;
+#[path = "../shared/port.rs"]
+mod port;
 mod server;
 mod sessions;
 mod way;

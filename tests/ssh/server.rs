@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use windlass::connection::{Connection, Error, HostKeys, Method, Target};
 use windlass::value::Secret;
+
+use crate::port::free_port;
 
 pub(crate) struct Server {
     pub port: u16,
@@ -66,7 +68,7 @@ impl Server {
     }
 
     fn wait_until_it_listens(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             assert!(self.sshd.try_wait().unwrap().is_none() && Instant::now() < deadline, "sshd: {}", self.log());
             std::thread::sleep(Duration::from_millis(20));
@@ -192,10 +194,6 @@ pub(crate) fn at(directory: &Path, name: &str) -> String {
 
 pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
 pub(crate) async fn open(target: &Target) -> std::sync::Arc<dyn Connection> {

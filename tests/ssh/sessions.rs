@@ -67,8 +67,15 @@ async fn a_cancelled_command_ends_on_the_host() {
     let (_sessions, remote) = remote(&server).await;
     let file = server.path("pids");
     let command = Command::shell(format!("sleep 300 & echo $$ $! >{}; wait", file.display()));
-    let cancelled = tokio::time::timeout(Duration::from_secs(2), remote.run(&command)).await;
-    assert!(cancelled.is_err());
+    let is_there = async {
+        while std::fs::read_to_string(&file).unwrap_or_default().lines().count() == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::select! {
+        _ = remote.run(&command) => panic!("it ended"),
+        () = is_there => {}
+    }
     assert!(gone(&file).await);
     assert_eq!(remote.run(&Command::shell("echo x")).await.unwrap().stdout, b"x\n");
 }

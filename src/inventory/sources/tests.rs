@@ -1,11 +1,11 @@
 //! Each kind of source on small files, and the error messages for invalid ones.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::inventory::Inventory;
 use crate::value::origin::Diagnostic;
+use crate::value::testing::write_program;
 use crate::value::vault::{self, Keyring};
 use crate::value::{Secret, Template, Value};
 
@@ -14,9 +14,9 @@ fn load_with(files: &[(&str, &str)], source: &str, keyring: &Keyring) -> Result<
     for (path, text) in files {
         let path = directory.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        if path.extension().is_some_and(|extension| extension == "sh") {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        match path.extension().is_some_and(|extension| extension == "sh") {
+            true => write_program(path, text),
+            false => fs::write(path, text).unwrap(),
         }
     }
     let source = directory.path().join(source);

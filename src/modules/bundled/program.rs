@@ -293,14 +293,13 @@ fn outcome(programs: &[Wanted], directory: &str, link: &str, version: &str) -> O
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::os::unix::fs::PermissionsExt;
 
     use super::super::super::testing::{Bench, value};
 
     /// A program of the controller that says its version.
     pub(crate) fn script(bench: &Bench, file: &str, version: &str) {
-        let path = bench.on_controller(file, format!("#!/bin/sh\necho 'Sample v{version}'\n"));
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = bench.on_controller(file, "");
+        crate::value::testing::write_program(path, format!("#!/bin/sh\necho 'Sample v{version}'\n"));
     }
 
     fn task(version: &str) -> String {
@@ -363,7 +362,7 @@ pub(crate) mod tests {
         std::fs::write(&program, text.replace("Sample", "Sbmple")).unwrap();
         assert!(bench.run_twice(&task("3.5.21")).await.changed);
         assert_eq!(bench.text("opt/etcd/3.5.21/etcd"), text);
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
         assert!(bench.run_twice(&task("3.5.21")).await.changed);
         assert_eq!(bench.mode("opt/etcd/3.5.21/etcd"), 0o755);
     }

@@ -54,8 +54,7 @@ async fn the_crontab_of_a_user_is_read_and_written_by_its_program() {
         kept.display()
     );
     let program = programs.path().join("crontab");
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::value::testing::write_program(&program, script);
     let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
     let bench = Bench::with_environment(&[("PATH", &path)]).await;
     let task = "cron: {name: n, job: x, backup: true}";

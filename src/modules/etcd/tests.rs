@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::gateway::{Alarm, Header, Member, Status};
 use super::report::{Cluster, Endpoint, addresses_not_asked};
@@ -172,8 +173,16 @@ fn binary() -> Option<String> {
     Command::new(&named).arg("--version").output().ok().filter(|output| output.status.success()).map(|_| named)
 }
 
+/// A port that nothing listens on: below those that the kernel gives to sockets without one, and each only once.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = u16::try_from(std::process::id() % 10_000).unwrap();
+    loop {
+        let port = 20_000 + (first + NEXT.fetch_add(1, Ordering::Relaxed)) % 10_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 async fn start(bench: &Bench, binary: &str) -> Etcd {
@@ -223,7 +232,7 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
     };
     let good = format!("'https://127.0.0.1:{}'", etcd.client);
     let mut outcome = bench.run(&task(&good, "")).await.unwrap().outcome;
-    for _ in 0..100 {
+    for _ in 0..1200 {
         if value(&outcome, "healthy") == "True" {
             break;
         }

@@ -36,9 +36,7 @@ impl Filter {
     async fn new() -> Filter {
         let directory = tempfile::Builder::new().prefix("windlass-iptables-").tempdir().unwrap();
         for program in ["iptables", "ip6tables"] {
-            let path = directory.path().join(program);
-            std::fs::write(&path, STAND_IN).unwrap();
-            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            crate::value::testing::write_program(directory.path().join(program), STAND_IN);
         }
         for (file, text) in [("rules", ""), ("chains", ""), ("policy", "ACCEPT\n"), ("log", "")] {
             std::fs::write(directory.path().join(file), text).unwrap();

@@ -43,8 +43,7 @@ printf %s "$2" >&2
 read -r word && printf %s "$word" >"$0.heard"
 exit 1
 "#;
-    std::fs::write(&sudo, script).unwrap();
-    std::fs::set_permissions(&sudo, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::value::testing::write_program(&sudo, script);
     let user = Become {
         method: Method::Sudo,
         user: "root".into(),

@@ -87,8 +87,7 @@ fn host_with(kind: &'static str, sync: &str, dd: &str) -> Arc<Host> {
     let host = Host::new(kind);
     for (name, body) in [("sync", sync), ("dd", dd)] {
         let path = host.bin.path().join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::value::testing::write_program(path, format!("#!/bin/sh\n{body}\n"));
     }
     host
 }

@@ -206,7 +206,7 @@ async fn what_runs_as_another_user_ends_with_its_session() {
         }
         sessions.close().await;
         let mut left = String::new();
-        for _ in 0..60 {
+        for _ in 0..1200 {
             let listed = std::process::Command::new("ps").args(["-eo", "user:40,pid,args"]).output().unwrap();
             left = text(&listed.stdout).lines().filter(|line| line.contains("sleep 12345")).collect();
             if left.is_empty() {

@@ -74,7 +74,7 @@ async fn a_run_is_a_tree_of_run_play_task_and_hosts_with_its_real_times() {
         ("OTEL_SERVICE_NAME", "nightly"),
     ];
     assert_eq!(told(settings(&address, &variables), example_run::example_events()).await, Vec::<String>::new());
-    let (head, request) = requests.recv_timeout(Duration::from_secs(5)).unwrap();
+    let (head, request) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
     assert!(head.contains("x-key: k1\r\n") && head.contains("content-type: application/json\r\n"), "{head}");
     assert_eq!(attribute(&request["resourceSpans"][0]["resource"], "service.name"), json!({"stringValue": "nightly"}));
@@ -104,7 +104,7 @@ async fn a_run_is_a_tree_of_run_play_task_and_hosts_with_its_real_times() {
 async fn a_run_that_was_cut_short_has_all_its_spans_too() {
     let (address, requests) = collector("200 OK", "{}");
     told(settings(&address, &[]), example_run::example_events().into_iter().take(5).collect()).await;
-    let spans = spans(&requests.recv_timeout(Duration::from_secs(5)).unwrap().1);
+    let spans = spans(&requests.recv_timeout(Duration::from_secs(60)).unwrap().1);
     assert_eq!(spans.len(), 5);
     assert_eq!(named(&spans, "windlass")["status"], json!({"code": 2, "message": "stopped"}));
     assert!(named(&spans, "windlass")["parentSpanId"].is_null());
@@ -118,7 +118,7 @@ async fn many_spans_go_in_several_requests() {
         .map(|number| example_run::ended(&task, &format!("h{number}"), example_run::result(crate::engine::Status::Ok)));
     let events = [example_run::play("p"), Event::TaskStart(task.clone())].into_iter().chain(results).collect();
     assert_eq!(told(settings(&address, &[]), example_run::apart(events)).await, Vec::<String>::new());
-    let counts = [(); 2].map(|()| spans(&requests.recv_timeout(Duration::from_secs(5)).unwrap().1).len());
+    let counts = [(); 2].map(|()| spans(&requests.recv_timeout(Duration::from_secs(60)).unwrap().1).len());
     assert_eq!(counts, [512, 91]);
 }
 

@@ -15,8 +15,7 @@ pub(super) async fn host() -> Option<(Bench, tempfile::TempDir)> {
     std::fs::write(directory.path().join("apt.conf"), format!("Dir::Etc \"{at}/etc\";\n")).unwrap();
     let program = directory.path().join("apt-get");
     let script = format!("#!/bin/sh\necho \"$*\" >>{at}/log\n! grep -qs broken {at}/etc/sources.list.d/*\n");
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::value::testing::write_program(&program, script);
     let path = format!("{at}:{}", std::env::var("PATH").unwrap());
     let bench = Bench::with_environment(&[("PATH", &path), ("APT_CONFIG", &format!("{at}/apt.conf"))]).await;
     Some((bench, directory))
