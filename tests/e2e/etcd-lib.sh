@@ -19,23 +19,26 @@ etcd_members() {
 
 # fresh_five: fresh disks for all five, and no credentials of an earlier cluster.
 fresh_five() {
-  local h
+  local h resets=()
   rm -rf "$state/credentials"
-  for h in h1 h2 h3 h4 h5; do hosts reset "$h" & done
-  wait
+  for h in h1 h2 h3 h4 h5; do
+    hosts reset "$h" &
+    resets+=($!)
+  done
+  for h in "${resets[@]}"; do wait "$h" || broken "a host does not come back"; done
 }
 
 # are_members HOST...: exactly these are members, voters and healthy.
 are_members() {
   local listed
-  for _ in $(seq 30); do
+  for _ in $(seq 180); do
     listed=$(etcdctl member list | awk -F', ' '$2 == "started" && $6 == "false" {print $3}' | sort | tr '\n' ' ') || true
     [ "$listed" != "$(printf '%s\n' "$@" | sort | tr '\n' ' ')" ] || break
     sleep 1
   done
   [ "$listed" = "$(printf '%s\n' "$@" | sort | tr '\n' ' ')" ] || broken "the members are $listed, not $*"
   [ "$(etcdctl member list | wc -l)" = $# ] || broken "there are more members than $*"
-  etcdctl endpoint health || broken "the cluster is not healthy"
+  well
 }
 member_id() { etcdctl member list | awk -F', ' -v name="$1" '$3 == name {print $1}'; }
 
@@ -54,29 +57,21 @@ lead() {
 
 # Clients that write through all five hosts, whether they are members or not. An acknowledged write that is missing afterwards is lost.
 start_writers() {
-  local endpoints='' h writer
-  for h in h1 h2 h3 h4 h5; do endpoints+=",https://$(address_of $h):2379"; done
+  local h addresses=()
+  for h in h1 h2 h3 h4 h5; do addresses+=("$(address_of $h)"); done
   cp -r "$state/credentials/etcd" "$scratch/writer"
   : >"$scratch/acknowledged"
-  : >"$scratch/writing"
-  for writer in 1 2 3; do
-    (
-      n=0
-      while [ -e "$scratch/writing" ]; do
-        n=$((n + 1))
-        ! ETCDCTL_API=3 "$ROOT/target/etcd/3.5/etcdctl" --endpoints "${endpoints#,}" --cacert "$scratch/writer/ca.crt" --cert "$scratch/writer/admin.crt" \
-          --key "$scratch/writer/admin.key" --command-timeout 3s --dial-timeout 1s put "written/$writer-$n" "$n" >/dev/null 2>&1 || echo "written/$writer-$n" >>"$scratch/acknowledged"
-        sleep 0.05
-      done
-    ) &
-  done
-  # shellcheck disable=SC2064  # the name is known now
-  trap "rm -f '$scratch/writing'; sleep 4; rm -rf '$scratch'" EXIT
+  mkfifo "$scratch/writer.hold"
+  "$ROOT/tests/e2e/writer.py" "$scratch/writer" "$scratch/acknowledged" "${addresses[@]}" <"$scratch/writer.hold" &
+  writers=$!
+  # They end when this is closed, which the end of the case does, too.
+  exec 8>"$scratch/writer.hold"
 }
 # nothing_lost: ends the writers, and compares.
 nothing_lost() {
-  rm "$scratch/writing"
-  sleep 5
+  exec 8>&-
+  wait "$writers" || broken "the writers failed"
+  rm "$scratch/writer.hold"
   etcdctl get written/ --prefix --keys-only | grep . | sort >"$scratch/found"
   sort "$scratch/acknowledged" >"$scratch/wanted"
   local lost count

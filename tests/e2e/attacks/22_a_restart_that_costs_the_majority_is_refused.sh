@@ -2,7 +2,7 @@
 # One of three is down, and the run is configured to ignore it: what remains is no majority while a member restarts.
 a_cluster
 hosts kill h3
-sleep 2
+put_through_h1 e2e "while h3 is down"
 starts_of_two() { started_at h1; started_at h2; }
 starts_of_two >"$scratch/before"
 # The plan is refused, before a file is written.

@@ -9,7 +9,7 @@ in_time() {
   local a
   mapfile -t a < <(apply_arguments)
   code=0
-  timeout -k 5 100 "$WINDLASS" apply "${a[@]}" --yes "$@" >"$output" 2>&1 </dev/null || code=$?
+  timeout -k 5 900 "$WINDLASS" apply "${a[@]}" --yes "$@" >"$output" 2>&1 </dev/null || code=$?
   cat "$output"
   [ "$code" != 124 ] || broken "it waits for a local user: apply $*"
 }
@@ -21,7 +21,7 @@ for h in h1 h2 h3; do
   on $h 'echo precious >/etc/victim'
 done
 # He keeps the mutex locked, a dead holder alive, and leaves a pipe and a link where root reads and writes.
-hosts exec h1 su plain -s /bin/sh -c "flock $d/mutex sleep 600 >/dev/null 2>&1 & echo \$!" >"$scratch/sleeper"
+hosts exec h1 su plain -s /bin/sh -c "flock $d/mutex sleep 3600 >/dev/null 2>&1 & echo \$!" >"$scratch/sleeper"
 sleeper=$(tail -1 "$scratch/sleeper" | tr -d '\r')
 as_plain h1 "cd $d/sessions && boot=\$(cat /proc/sys/kernel/random/boot_id) && x=\$(sed 's/.*) //' /proc/$sleeper/stat | cut -d' ' -f20) &&
   echo - >\$boot.$sleeper.\$x.$run && mkfifo \$boot.1.1.pipe && mkdir directory && ln -s /etc/victim \$boot.2.2.$run"

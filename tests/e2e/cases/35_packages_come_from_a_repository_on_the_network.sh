@@ -47,7 +47,7 @@ publish second
 python3 -m http.server --bind "$bridge" --directory "$repository" 8459 >"$scratch/server.log" 2>&1 &
 server=$!
 trap 'kill $server; gpgconf --kill gpg-agent 2>/dev/null; rm -rf "$scratch"' EXIT
-for _ in $(seq 50); do if (exec 3<>"/dev/tcp/$bridge/8459") 2>/dev/null; then break; fi; sleep 0.1; done
+for _ in $(seq 600); do if (exec 3<>"/dev/tcp/$bridge/8459") 2>/dev/null; then break; fi; sleep 0.1; done
 
 cat >"$scratch/packages.yml" <<EOF
 - hosts: h1

@@ -7,10 +7,10 @@ cat >"$scratch/reboot.yml" <<'EOF'
     - command: cat /proc/sys/kernel/random/boot_id
       register: before
       check_mode: false
-    - reboot: { reboot_timeout: 120 }
+    - reboot: { reboot_timeout: 600 }
       register: reboot
     - command: cat /proc/uptime
-    - wait_for_connection: { timeout: 30 }
+    - wait_for_connection: { timeout: 120 }
     - service_facts:
     - assert:
         that:

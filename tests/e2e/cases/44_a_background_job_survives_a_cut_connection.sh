@@ -10,7 +10,7 @@ cat >"$scratch/playbook.yml" <<'PLAY'
       poll: 0
       register: left
     - name: The connection ends under this one
-      shell: echo begun >/run/begun; sleep 6; echo "whole"
+      shell: echo begun >/run/begun; sleep 15; echo "whole"
       async: 60
       poll: 1
       register: followed
@@ -20,12 +20,14 @@ PLAY
 on h1 'rm -f /run/begun /run/went-on'
 windlass playbook -i "$inventory" "$scratch/playbook.yml" >"$scratch/log" 2>&1 &
 run=$!
-for _ in $(seq 200); do
+for _ in $(seq 1200); do
   ! on h1 'test -e /run/begun' || break
   sleep 0.1
 done
+# Until windlass knows that the job has begun.
+sleep 3
 # Every SSH connection of the host ends; its sshd stays.
-on h1 'for p in $(pgrep -P "$(systemctl show -p MainPID --value ssh)"); do kill -KILL $p; done'
+on h1 'for p in $(pgrep -P "$(systemctl show -p MainPID --value ssh)"); do kill -KILL $p || true; done'
 wait $run || true
 cat "$scratch/log"
 tail -1 "$scratch/log" | grep -q 'exit code 0$' || broken "the run failed"

@@ -28,7 +28,7 @@ does_not_say '^h1 '
 
 # One host fails, one is away.
 hosts kill h3
-windlass run all -T 5 -m shell -a 'test $(hostname) = h1'
+windlass run all -T 20 -m shell -a 'test $(hostname) = h1'
 exits 4
 says '^h1 \| CHANGED \| rc=0'
 says '^h2 \| FAILED \| rc=1'

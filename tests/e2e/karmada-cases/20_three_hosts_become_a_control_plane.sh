@@ -7,11 +7,13 @@ for h in h1 h2 h3; do
   done
 done
 eventually kubectl get clusters
+held() { [ -n "$(kubectl -n "${1%/*}" get lease "${1#*/}" -o 'jsonpath={.spec.holderIdentity}')" ]; }
 for lease in kube-system/kube-controller-manager karmada-system/karmada-controller-manager karmada-system/karmada-scheduler; do
-  [ -n "$(kubectl -n "${lease%/*}" get lease "${lease#*/}" -o 'jsonpath={.spec.holderIdentity}')" ] || broken "nobody holds $lease"
+  eventually held "$lease"
 done
+available() { [ "$(kubectl get apiservice "$1" -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}')" = True ]; }
 for service in $(kubectl get apiservices -o 'jsonpath={.items[?(@.spec.service)].metadata.name}'); do
-  [ "$(kubectl get apiservice "$service" -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}')" = True ] || broken "$service is not available"
+  eventually available "$service"
 done
 karmada status
 exits 0

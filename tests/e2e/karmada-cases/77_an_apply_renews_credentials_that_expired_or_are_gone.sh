@@ -43,8 +43,9 @@ expire() {
 expire "$credentials/karmada"
 expire "$credentials/karmada/front-proxy"
 on h1 'systemctl restart --no-block etcd "karmada-*"'
-sleep 3
-! kubectl get namespace kept || broken "expired certificates still serve"
+serves() { kubectl get namespace kept >/dev/null 2>&1; }
+for ((i = 0; i < 60; i++)); do serves || break; sleep 1; done
+! serves || broken "expired certificates still serve"
 
 site status
 exits 2

@@ -4,7 +4,7 @@
 fresh
 hosts reset h4 &
 hosts reset h5
-wait
+wait $! || broken "h4 does not come back"
 file=$state/layout.yaml
 # layout HOSTS CONTROL-PLANE ETCD
 layout() {

@@ -45,7 +45,7 @@ all_run "$old"
 
 # Killed half-way, it is resumed; meanwhile status says so, and nobody else may change anything.
 karmada_in_background "$scratch/told" upgrade
-for ((i = 0; i < 600; i++)); do grep -q 'Upgrade each component' "$scratch/told" && break; sleep 0.1; done
+for ((i = 0; i < 6000; i++)); do grep -q 'Upgrade each component' "$scratch/told" && break; sleep 0.1; done
 karmada upgrade
 exits 1
 says 'locked by .*windlass upgrade'

@@ -17,31 +17,31 @@ exits 0
 
 hosts kill h3
 write "$flag" member >"$file"
-site plan -T 5
+site plan -T 20
 exits 4
 says '^skipped, because they do not answer: cp-3$'
 says '^controlPlane: 2 hosts$'
 says '^Not done on cp-3: run this again when they answer\.$'
-site plan -T 5 -o "$scratch/plan.json"
+site plan -T 20 -o "$scratch/plan.json"
 exits 4
-site apply -T 5 --yes
+site apply -T 20 --yes
 exits 4
 for host in h1 h2; do has_flag "$host" || broken "the flag is missing on $host"; done
 joined north Push || broken "north is not a member"
 # Only what cp-3 lacks is left.
-site apply -T 5 --yes
+site apply -T 20 --yes
 exits 4
 says '^Nothing to do\.$'
 # A member leaves with the host down, too.
 write "$flag" '' >"$file"
-site apply -T 5 --yes
+site apply -T 20 --yes
 exits 4
 ! kubectl get cluster north || broken "north is still a member"
 
 # One of its hosts is not enough for etcd: nothing is changed, and the plan says why.
 hosts kill h2
 write '' '' >"$file"
-site apply -T 5 --yes
+site apply -T 20 --yes
 exits 4
 says '^Nothing can be applied: etcd, controlPlane'
 has_flag h1 || broken "h1 was changed"

@@ -60,7 +60,7 @@ verb_tree() {
   local upper=$state/$1/upper
   (
     cd "$upper" || exit
-    find . -mindepth 1 \( -path ./run -o -path ./tmp/systemd-private-\* -o -path ./var/tmp/systemd-private-\* -o -path ./var/log -o -path ./usr/lib/python3\* \
+    find . -ignore_readdir_race -mindepth 1 \( -path ./run -o -path ./tmp/systemd-private-\* -o -path ./var/tmp/systemd-private-\* -o -path ./var/log -o -path ./usr/lib/python3\* \
       -o -path ./usr/share/python3\* -o -path ./usr/bin/python3\* -o -path ./var/lib/systemd -o -path ./var/lib/sudo \) -prune \
       -o -type f -printf '%p %M %U:%G %s ' -exec sh -c 'sha256sum <"$1" | cut -c1-16' sh {} \; \
       -o -type l -printf '%p %M %U:%G -> %l\n' -o -printf '%p %M %U:%G\n'

@@ -84,6 +84,8 @@ inventory_of() {
   echo '[all:vars]'
   echo "ansible_user=$user"
   echo "ansible_ssh_common_args='-o UserKnownHostsFile=$state/known_hosts -o StrictHostKeyChecking=yes'"
+  # The machine may be busy, and all hosts share its clock.
+  printf 'preflight_clock_skew=30\npreflight_timeout=20\n'
   [ "$python" = no ] || echo 'ansible_python_interpreter=/usr/bin/python3'
   [ $# -eq 0 ] || printf '%s\n' "$@"
   echo

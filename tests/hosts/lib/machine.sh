@@ -73,7 +73,7 @@ boot() {
 
 wait_for_sshd() {
   local h=$1 _
-  for _ in $(seq 1200); do
+  for _ in $(seq 6000); do
     if (: >"/dev/tcp/$(address_of "$h")/22") 2>/dev/null; then return 0; fi
     sleep 0.05
   done
