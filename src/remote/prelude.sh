@@ -98,6 +98,8 @@ wl_v=
 while IFS= read -r wl_i; do
 wl_v=$wl_v$wl_i'
 '
+# A program that opened the file itself has written more than the position tells.
+[ ${#wl_v} -le "$wl_j" ] || return 1
 done <"$2"
 wl_v=$wl_v$wl_i
 [ ${#wl_v} = "$wl_j" ] || return 1
@@ -223,14 +225,22 @@ wl_o=$1
 wl_m=$2
 wl_h=$3
 wl_flush "$wl_at" || return 1
-if [ -e "$wl_p" ]; then
+# A link is replaced, and what it leads to has nothing to do with the new file: a local user may have made it.
+if [ -f "$wl_p" ] && ! [ -L "$wl_p" ]; then
 # shellcheck disable=SC2046  # several words
-set -- $(stat -L -c '%u:%g %a' "$wl_at" "$wl_p" 2>/dev/null)
-if [ "$4" ]; then
-[ "$3" = "$1" ] || chown "$3" "$wl_at" 2>/dev/null || chgrp "${3#*:}" "$wl_at" 2>/dev/null
-wl_m=${wl_m:-$4}
+set -- $(stat -c '%u:%g %a %f %h' "$wl_t" "$wl_p" 2>/dev/null)
+case $7 in
+8???)
+[ "$5" = "$1" ] || chown "$5" "$wl_at" 2>/dev/null || chgrp "${5#*:}" "$wl_at" 2>/dev/null
+# Another name of the file may be a program of root with its set-user-ID bit.
+case $6,$8 in
+????,1) ;;
+????,*) set -- "$1" "$2" "$3" "$4" "$5" "${6#?}" ;;
+esac
+wl_m=${wl_m:-$6}
 [ ! -e /sys/fs/selinux/enforce ] || chcon --reference="$wl_p" "$wl_at" 2>/dev/null
-fi
+;;
+esac
 fi
 [ -z "$wl_o" ] || chown "$wl_o" "$wl_at" || return 1
 case $wl_c,$wl_m in

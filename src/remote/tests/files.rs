@@ -107,6 +107,27 @@ async fn a_written_file_keeps_owner_and_mode_unless_told() {
     }
 }
 
+/// A local user makes links; what they lead to gives the new file neither its owner nor its mode, least of all set-user-ID.
+#[tokio::test]
+async fn a_file_in_the_place_of_a_link_has_nothing_of_its_target() {
+    for kind in SHELLS {
+        let remote = remote(kind).await;
+        let place = Place::new();
+        std::fs::write(place.at("program"), "old").unwrap();
+        std::fs::set_permissions(place.at("program"), std::fs::Permissions::from_mode(0o4755)).unwrap();
+        std::os::unix::fs::symlink("program", place.at("link")).unwrap();
+        std::fs::hard_link(place.at("program"), place.at("second")).unwrap();
+        let mode = |name: &str| std::fs::symlink_metadata(place.at(name)).unwrap().permissions().mode() & 0o7777;
+        for (name, expected) in [("link", 0o644), ("second", 0o755)] {
+            remote.write(&place.at(name), b"new", &Attributes::default()).await.unwrap();
+            assert_eq!(mode(name), expected, "{kind}: {name}");
+        }
+        // A program that has one name keeps its mode.
+        remote.write(&place.at("program"), b"newer", &Attributes::default()).await.unwrap();
+        assert_eq!(mode("program"), 0o4755, "{kind}");
+    }
+}
+
 #[tokio::test]
 async fn a_write_that_cannot_be_leaves_nothing() {
     for kind in SHELLS {
@@ -180,7 +201,7 @@ async fn a_full_disk_leaves_the_old_file() {
         errors.push(uploaded.map(drop).map_err(|it| it.to_string()));
         assert_eq!(errors, vec![Err(full.clone()); 4], "{kind}");
         assert_eq!(std::fs::read(&path).unwrap(), b"old", "{kind}");
-        for _ in 0..40 {
+        for _ in 0..1200 {
             if std::fs::read_dir(place.at("disk")).unwrap().count() == 2 {
                 break;
             }
@@ -312,7 +333,7 @@ async fn a_cancelled_upload_leaves_nothing() {
             () = half.notified() => {}
             _ = remote.upload(from.path(), ExpectedDigest::Sha1("never compared"), &path, &attributes, &progress) => panic!("it ended"),
         }
-        for _ in 0..100 {
+        for _ in 0..1200 {
             if place.names().is_empty() {
                 break;
             }
