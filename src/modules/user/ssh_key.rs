@@ -36,6 +36,25 @@ pub(super) async fn read_ssh_key(probe: &Probe, path: &str) -> Result<Option<Key
     Ok(Some(Key { path: path.to_owned(), public: next(), fingerprint: next() }))
 }
 
+/// What runs a command in the current directory as the account whose directory it is, so that its links lead nowhere where it could
+/// not write itself. In a directory of root the account cannot exchange anything, and root gives it what is made. For `sh`, which knows
+/// $uid, $gid and $user.
+const AS_OWNER: &str = r#"
+as_user() {
+  if [ "$(id -u)" = "$uid" ]; then sh -c "$1"
+  elif setpriv --reuid="$uid" --regid="$gid" --init-groups true 2>/dev/null; then
+    setpriv --reuid="$uid" --regid="$gid" --init-groups sh -c "$1"
+  else su -s /bin/sh "$user" -c "$1"; fi
+}
+as_owner() {
+  case $(stat -c %u .) in
+    "$uid") as_user "$1" ;;
+    0) [ "$(id -u)" = 0 ] && sh -c "$1" && sh -c "chown -h $uid:$gid $2" ;;
+    *) echo "$PWD belongs to another user" >&2; return 1 ;;
+  esac
+}
+"#;
+
 /// Makes it, and its directory if that is missing; both are the user's.
 pub(super) async fn generate_ssh_key(
     remote: &Remote,
@@ -47,16 +66,25 @@ pub(super) async fn generate_ssh_key(
 ) -> Result<(), Error> {
     let comment = comment.map_or_else(|| "\"ansible-generated on $(hostname)\"".to_owned(), quote);
     let bits = bits.map(|bits| format!("-b {bits}")).unwrap_or_default();
+    let make = format!(
+        "rm -f \"./$n\" \"./$n.pub\"; ssh-keygen -q -t {kind} {bits} -C {comment} -N '' -f \"./$n\" </dev/null >&2",
+        kind = quote(kind),
+    );
     let line = format!(
-        "umask 077; f={file}; d=$(dirname \"$f\"); o={uid}:{gid}\n\
-         [ ! -L \"$d\" ] && [ ! -L \"$f\" ] || {{ echo \"$d or $f is a symbolic link\" >&2; exit 1; }}\n\
-         [ -d \"$d\" ] || {{ mkdir \"$d\" && chown -h \"$o\" \"$d\"; }} || exit\n\
-         rm -f \"$f\" \"$f.pub\"\n\
-         ssh-keygen -q -t {kind} {bits} -C {comment} -N '' -f \"$f\" </dev/null >&2 && chown -h \"$o\" \"$f\" \"$f.pub\"",
+        "umask 077; f={file}; uid={uid}; gid={gid}; user={user}\n\
+         d=$(dirname \"$f\"); n=$(basename \"$f\"); e=$(basename \"$d\"); export n e\n\
+         {AS_OWNER}\
+         cd -P -- \"$(dirname \"$d\")\" || exit\n\
+         [ ! -L \"$e\" ] && [ ! -L \"$f\" ] || {{ echo \"$d or $f is a symbolic link\" >&2; exit 1; }}\n\
+         [ -d \"./$e\" ] || as_owner 'mkdir \"./$e\"' '\"./$e\"' || exit\n\
+         at=${{PWD%/}}; cd -P -- \"./$e\" || exit\n\
+         [ \"$PWD\" = \"$at/$e\" ] || {{ echo \"$d is a symbolic link\" >&2; exit 1; }}\n\
+         as_owner {make} '\"./$n\" \"./$n.pub\"'",
         file = quote(path),
         uid = account.uid,
         gid = account.gid,
-        kind = quote(kind),
+        user = quote(&account.name),
+        make = quote(&make),
     );
     let output = remote.run(&Command::shell(line)).await?;
     match output.code {
@@ -92,6 +120,45 @@ mod tests {
         let told =
             generate_ssh_key(bench.remote(), &path, &account, "no-such", None, None).await.unwrap_err().to_string();
         assert!(told.contains("cannot generate the key"), "{told}");
+        bench.close().await;
+    }
+
+    /// Needs root. In a directory of another user it is that user who writes, so that a link of theirs leads nowhere.
+    #[tokio::test]
+    #[ignore = "needs root: cargo test --lib -- --ignored"]
+    async fn the_key_of_another_user_is_written_as_that_user() {
+        const NOBODY: u32 = 65534;
+        let bench = Bench::new().await;
+        for name in ["home/.ssh", "of-root"] {
+            std::fs::create_dir_all(bench.host(name)).unwrap();
+        }
+        let give = |name: &str| std::os::unix::fs::chown(bench.host(name), Some(NOBODY), Some(NOBODY)).unwrap();
+        ["home", "home/.ssh"].map(give);
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bench.host(""), open).unwrap();
+        let account = Account {
+            uid: NOBODY,
+            gid: NOBODY,
+            name: "nobody".into(),
+            comment: String::new(),
+            home: String::new(),
+            shell: String::new(),
+        };
+        let make = async |path: &str| {
+            let path = bench.host(path).display().to_string();
+            generate_ssh_key(bench.remote(), &path, &account, "ed25519", None, Some("c")).await
+        };
+        make("home/.ssh/id").await.unwrap();
+        make("home/new/id").await.unwrap();
+        // A link that appears between the checks and the key leads to a directory that nobody may not write.
+        std::os::unix::fs::symlink(bench.host("of-root"), bench.host("home/link")).unwrap();
+        assert!(make("home/link/id").await.is_err());
+        // Where root owns the directory, root gives the key away.
+        make("of-root/id").await.unwrap();
+        use std::os::unix::fs::MetadataExt;
+        for name in ["home/.ssh/id", "home/.ssh/id.pub", "home/new", "home/new/id", "of-root/id", "of-root/id.pub"] {
+            assert_eq!(std::fs::metadata(bench.host(name)).unwrap().uid(), NOBODY, "{name}");
+        }
         bench.close().await;
     }
 }
