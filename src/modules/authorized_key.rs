@@ -11,12 +11,12 @@ use serde::Deserialize;
 
 use self::keys::DesiredKeys;
 use super::accounts::{self, Account};
-use super::{Changes, Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_diff, host_links, host_path};
 use crate::http::follow::{Redirects, RequestOptions};
 use crate::http::network::Network;
 use crate::http::{HttpError, Request, Url};
 use crate::modules::web::TlsFiles;
-use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
+use crate::remote::{Attributes, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
@@ -226,8 +226,16 @@ impl AuthorizedKey {
             (None, Some(account)) => host_path::join_path(&account.home, ".ssh/authorized_keys"),
             (None, None) => return Ok(None),
         };
-        let is_link = probe.stat(&path, Links::Keep).await?.is_some_and(|stat| stat.kind == FileKind::Link);
-        Ok(Some(if self.follow && is_link { file_write::real_path(probe, &path).await? } else { path }))
+        let is_link = |stat: Option<Stat>| stat.is_some_and(|stat| stat.kind == FileKind::Link);
+        let directory = host_path::parent(&path);
+        if is_link(probe.stat(directory, Links::Keep).await?) {
+            host_links::real_path(probe, directory).await?;
+        }
+        if !is_link(probe.stat(&path, Links::Keep).await?) {
+            return Ok(Some(path));
+        }
+        let real = host_links::real_path(probe, &path).await?;
+        Ok(Some(if self.follow { real } else { path }))
     }
 
     /// In check mode an earlier task would have created the user.

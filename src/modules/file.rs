@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::file_attributes::{self, DesiredAttributes, Properties, is_empty};
 use super::host_tree::Tree;
-use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_links, host_path};
 use crate::remote::{FileKind, Links, Probe, Remote, Stat};
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use steps::{FileStep, set_on_many};
@@ -258,7 +258,7 @@ impl FilePlan<'_> {
     /// Continues with the target of a symbolic link, if links are followed.
     async fn follow(&mut self) -> Result<(), Error> {
         if self.file.follow && self.there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
-            self.path = file_write::real_path(self.probe, &self.path).await?;
+            self.path = host_links::real_path(self.probe, &self.path).await?;
             self.there = self.probe.stat(&self.path, Links::Keep).await?;
             self.properties = Properties::new(&self.path);
         }
@@ -351,7 +351,10 @@ impl FilePlan<'_> {
             let path = host_path::join_path(&self.path, &relative);
             let (stat, links) = match stat.kind {
                 FileKind::Link if self.file.follow => match self.probe.stat(&path, Links::Follow).await? {
-                    Some(target) => (target, Links::Follow),
+                    Some(target) => {
+                        host_links::real_path(self.probe, &path).await?;
+                        (target, Links::Follow)
+                    }
                     None => continue,
                 },
                 FileKind::Link => (stat, Links::Keep),

@@ -84,7 +84,8 @@ pub use setup::gathers_facts;
 use support::testing;
 use support::{
     accounts, execution, file_arguments, file_attributes, file_diff, file_digest, file_edit, file_labels, file_mode,
-    file_write, host_copy, host_path, host_tree, name_pattern, python_regex, stat_fields, vault_file, web, x509,
+    file_write, host_copy, host_links, host_path, host_tree, name_pattern, python_regex, stat_fields, vault_file, web,
+    x509,
 };
 pub use support::{arguments, async_job, own, question};
 

@@ -1,7 +1,7 @@
 //! Symbolic and hard links.
 
 use super::super::file_attributes::{self, is_empty};
-use super::super::{Controller, Error, host_path};
+use super::super::{Controller, Error, host_links, host_path};
 use super::FilePlan;
 use super::steps::FileStep;
 use crate::remote::{FileKind, Links, Stat};
@@ -19,6 +19,9 @@ impl FilePlan<'_> {
         };
         self.returns("src", &src);
         let target = self.target_of(&src).await?;
+        if self.file.src.is_none() && target.is_some() {
+            host_links::real_path(self.probe, &path).await?;
+        }
         if self.file.src.is_some() && target.is_none() && !self.file.force && !here.check {
             return Err(Error::Failed {
                 message: format!("cannot link {path} to {src}: no such file on the host"),

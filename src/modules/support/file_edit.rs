@@ -4,7 +4,7 @@
 use crate::modules::file_attributes::{self, DesiredAttributes, is_empty};
 use crate::modules::file_diff;
 use crate::modules::file_write::{self, Content, Write};
-use crate::modules::{Controller, Diff, Error, host_path};
+use crate::modules::{Controller, Diff, Error, host_links, host_path};
 use crate::remote::{Attributes, FileKind, Links, Probe, Stat};
 
 /// A file to edit; for a symbolic link, its target.
@@ -26,8 +26,10 @@ impl Target {
         let mut path = probe.expand_on_host(path).await?;
         let mut there = probe.stat(&path, Links::Keep).await?;
         if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
+            // Also what replaces the link begins with the text of its target.
+            let real = host_links::real_path(probe, &path).await?;
             if follow {
-                path = file_write::real_path(probe, &path).await?;
+                path = real;
             }
             there = probe.stat(&path, Links::Follow).await?;
         }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::modules::file_attributes::{self, DesiredAttributes, is_empty};
 use crate::modules::file_diff::{self, Side};
 use crate::modules::file_digest::{self, Digests};
-use crate::modules::{Controller, Diff, Error, Outcome, Progress, host_path};
-use crate::remote::{Attributes, Command, Digest, ExpectedDigest, FileKind, Links, Probe, Remote, Stat};
+use crate::modules::{Controller, Diff, Error, Outcome, Progress, host_links, host_path};
+use crate::remote::{Attributes, Digest, ExpectedDigest, FileKind, Links, Probe, Remote, Stat};
 
 /// Content from the controller.
 #[derive(Clone)]
@@ -301,16 +301,6 @@ pub(in crate::modules) async fn missing_directories(probe: &Probe, path: &str) -
     Ok(missing)
 }
 
-/// The path without symbolic links.
-pub(in crate::modules) async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
-    let output = probe.query(&Command::program(["readlink", "-f", "--", path])).await?;
-    let text = String::from_utf8(output.stdout).ok().filter(|text| output.code == 0 && !text.is_empty());
-    match text {
-        Some(text) => Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned()),
-        None => Err(Error::failed(format!("cannot follow the symbolic link {path}"))),
-    }
-}
-
 struct Seen {
     stat: Stat,
     digest: Option<String>,
@@ -328,7 +318,7 @@ async fn look(probe: &Probe, path: &mut String, follow: bool) -> Result<Option<S
     if !follow || to_directory {
         return Ok(Some(Seen { stat, digest: None, to_directory }));
     }
-    *path = real_path(probe, path).await?;
+    *path = host_links::real_path(probe, path).await?;
     Ok(target.map(|(stat, digest)| Seen { stat, digest, to_directory: false }))
 }
 

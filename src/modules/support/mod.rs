@@ -13,6 +13,7 @@ pub(in crate::modules) mod file_labels;
 pub(in crate::modules) mod file_mode;
 pub(in crate::modules) mod file_write;
 pub(in crate::modules) mod host_copy;
+pub(in crate::modules) mod host_links;
 pub(in crate::modules) mod host_path;
 pub(in crate::modules) mod host_tree;
 pub(in crate::modules) mod name_pattern;

@@ -1,0 +1,96 @@
+//! Symbolic links of a host. A link that another user made must not decide which file a task reads, writes or gives away: the task may
+//! run as root, and a line in `~ann/.profile` would be one in `/etc/shadow`. Hence a link counts only if it belongs to root, to the user
+//! of the task, or to the owner of what it leads to. The kernel has a similar rule for `/tmp` (`fs.protected_symlinks`).
+
+use crate::modules::Error;
+use crate::remote::{Command, Probe};
+
+/// Prints where the path leads; for a link that does not count: exit code 3, its path and its owner.
+const FOLLOW: &str = r#"
+me=$(id -u) at=$1 turn=0
+while [ -L "$at" ] && [ "$turn" -lt 40 ]; do
+  turn=$((turn + 1))
+  of=$(stat -c %u -- "$at") || exit
+  if [ "$of" != 0 ] && [ "$of" != "$me" ] && [ "$of" != "$(stat -L -c %u -- "$at" 2>/dev/null)" ]; then
+    printf '%s\n%s' "$at" "$(stat -c %U -- "$at")"
+    exit 3
+  fi
+  to=$(readlink -- "$at") || exit
+  case $to in
+    /*) at=$to ;;
+    *) case $at in */*) at=${at%/*}/$to ;; *) at=$to ;; esac ;;
+  esac
+done
+readlink -f -- "$1"
+"#;
+
+/// The path without symbolic links. An error for a link that another user made to what is not theirs.
+pub(in crate::modules) async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
+    let output = probe.query(&Command::program(["sh", "-c", FOLLOW, "sh", path])).await?;
+    let text = String::from_utf8(output.stdout).unwrap_or_default();
+    match output.code {
+        0 if !text.is_empty() => Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned()),
+        3 => {
+            let (link, owner) = text.rsplit_once('\n').unwrap_or((&text, "another user"));
+            Err(Error::Failed {
+                message: format!(
+                    "does not follow {link}: {owner} made this symbolic link, and what it leads to does not belong to {owner}"
+                ),
+                hint: Some(format!(
+                    "remove the link, name its target in the task, or give it to root: chown -h root {link}"
+                )),
+            })
+        }
+        _ => Err(Error::failed(format!("cannot follow the symbolic link {path}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Bench;
+
+    const NOBODY: u32 = 65534;
+
+    /// Needs root, to make links of another user.
+    #[tokio::test]
+    #[ignore = "needs root: cargo test --lib -- --ignored"]
+    async fn a_link_of_another_user_leads_to_nothing_but_what_is_theirs() {
+        let bench = Bench::new().await;
+        bench.on_host("secret", "root's\n");
+        bench.on_host("theirs", "theirs\n");
+        std::os::unix::fs::chown(bench.host("theirs"), Some(NOBODY), None).unwrap();
+        let link = |name: &str, to: &str, owner: u32| {
+            std::os::unix::fs::symlink(bench.host(to), bench.host(name)).unwrap();
+            std::os::unix::fs::lchown(bench.host(name), Some(owner), None).unwrap();
+        };
+        link("profile", "secret", NOBODY);
+        link("of-root", "profile", 0);
+        link("dangling", "new", NOBODY);
+        link("own", "theirs", NOBODY);
+        link("by-root", "secret", 0);
+        for task in [
+            "lineinfile: {path: HOST/profile, line: x, owner: nobody}",
+            "lineinfile: {path: HOST/of-root, line: x}",
+            "blockinfile: {path: HOST/profile, block: x, mode: '0644'}",
+            "replace: {path: HOST/profile, regexp: root, replace: x}",
+            "ini_file: {path: HOST/profile, section: a, option: b, value: c, owner: nobody}",
+            "lineinfile: {path: HOST/dangling, line: x, create: true}",
+            "file: {path: HOST/profile, owner: nobody}",
+            "file: {path: HOST/dangling, state: touch}",
+            "file: {path: HOST, state: directory, recurse: true, owner: nobody}",
+            "authorized_key: {user: nobody, key: ssh-ed25519 AAAA, path: HOST/profile}",
+        ] {
+            let told = bench.failure(task).await;
+            assert!(
+                told.contains("made this symbolic link, and what it leads to does not belong to"),
+                "{task}: {told}"
+            );
+        }
+        assert_eq!(std::fs::read_to_string(bench.host("secret")).unwrap(), "root's\n");
+        assert!(!bench.host("new").exists());
+        for name in ["own", "by-root"] {
+            assert!(bench.run(&format!("lineinfile: {{path: HOST/{name}, line: x}}")).await.unwrap().changed, "{name}");
+        }
+        bench.close().await;
+    }
+}
