@@ -1,0 +1,55 @@
+# shellcheck shell=bash
+# Settings with which a restarted member passes its own health checks, although it takes the majority down when all have them; and a
+# process that takes its time to stop. The change stops at the first member.
+a_cluster
+etcd_playbook -e '{"etcd_flags": {"listen-peer-urls": "https://127.0.0.1:2380"}}'
+exits 2
+says 'sets listen-peer-urls to https://127.0.0.1:2380: the other members of the cluster cannot reach h[123] there'
+nothing_changed
+
+# stopped_at_one OPTION...: the change fails, one member was restarted, and the cluster goes on.
+stopped_at_one() {
+  starts >"$scratch/before"
+  etcd_playbook -e etcd_gate_retries=10 -e etcd_settle_seconds=1 "$@"
+  exits 2
+  [ "$(starts | diff - "$scratch/before" | grep -c '^<')" -le 1 ] || broken "more than one member was restarted"
+  put_through_h1 e2e "after a change that failed" || etcdctl put e2e "after a change that failed"
+}
+# The other members dial it in vain.
+stopped_at_one -e '{"etcd_flags": {"peer-cert-allowed-cn": "nobody"}}'
+says 'Check that the other members reach this one'
+etcd_playbook -e etcd_settle_seconds=1
+exits 0
+healthy
+
+# The old process still answers when the new one should.
+for h in h1 h2 h3; do
+  on $h 'mkdir -p /etc/systemd/system/etcd.service.d && printf "[Service]\nExecStop=/bin/sleep 20\n" >/etc/systemd/system/etcd.service.d/drain.conf && systemctl daemon-reload'
+done
+stopped_at_one -e '{"etcd_flags": {"max-wals": "many"}}'
+for h in h1 h2 h3; do on $h 'rm -r /etc/systemd/system/etcd.service.d && systemctl daemon-reload'; done
+etcd_playbook -e etcd_settle_seconds=1
+exits 0
+healthy
+
+# A member that reaches no other and sees no leader gets its settings back, while the others serve.
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$scratch/other.key" -subj /CN=other -days 2 -out "$scratch/other.crt" 2>/dev/null
+cat "$scratch/other.crt" >"$state/h3/root/etc/etcd/pki/other.crt"
+on h3 'chmod 644 /etc/etcd/pki/other.crt && sed -i "s#^ETCD_PEER_TRUSTED_CA_FILE=.*#ETCD_PEER_TRUSTED_CA_FILE=/etc/etcd/pki/other.crt#" /etc/etcd/etcd.env && systemctl restart --no-block etcd'
+put_through_h1 e2e "while h3 sees no leader"
+etcd_playbook -e etcd_settle_seconds=1
+exits 0
+healthy
+
+# An inventory of another host alone: no second, empty cluster with the credentials of the one that runs.
+rm -rf "$state/credentials"
+hosts reset h1
+hosts reset h2
+etcd_inventory=$(inventory_of h1) etcd_playbook
+exits 0
+cp "$state/credentials/etcd/etcdctl.env" "$scratch/etcdctl.env"
+etcd_inventory=$(inventory_of h2) etcd_playbook
+exits 2
+says 'the cluster etcd runs on hosts that the inventory lacks: https://.*would form a second, empty cluster'
+diff "$scratch/etcdctl.env" "$state/credentials/etcd/etcdctl.env" || broken "etcdctl.env leads to another cluster"
+fresh
