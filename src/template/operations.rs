@@ -1,8 +1,9 @@
 //! What the operators become where the engine differs from Python (`rewrite/operators.rs`).
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use minijinja::value::{Rest, Tuple, ValueKind};
+use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, Tuple, ValueIter, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::conversions::{fail, fits, iterate};
@@ -18,6 +19,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
             operation(&settled(state, a)?, &settled(state, b)?)
         });
     }
+    env.add_filter("_add", |state: &mut State<'_, '_>, a: Value, b: Value| add(state, a, b));
     env.add_filter("_in", |state: &mut State<'_, '_>, a: Value, b: Value| contains(state, a, &b).map(Value::from));
     env.add_filter("_not_in", |state: &mut State<'_, '_>, a: Value, b: Value| {
         contains(state, a, &b).map(|found| Value::from(!found))
@@ -45,6 +47,8 @@ const BINARY: &[(&str, Operation)] = &[
     ("_ge", |a, b| compare_values(a, ">=", b).map(Value::from)),
     ("_sub", sub),
     ("_mul", mul),
+    ("_div", div),
+    ("_floordiv", floor_div),
     ("_mod", modulo),
     ("_pow", pow),
 ];
@@ -157,9 +161,86 @@ fn whole(number: Option<i128>) -> Result<Value, Error> {
     Ok(i64::try_from(number).map_or_else(|_| Value::from(number), Value::from))
 }
 
+fn is_list(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
+}
+
+/// `a + b`; the items of lists stay lazy.
+fn add(state: &State<'_, '_>, a: Value, b: Value) -> Result<Value, Error> {
+    if is_list(&a) && is_list(&b) && !a.is_tuple() && !b.is_tuple() {
+        return Ok(Value::from_object(ListSum::new(&a, &b)));
+    }
+    let (a, b) = (settled(state, a)?, settled(state, b)?);
+    match (a.as_str(), b.as_str()) {
+        (Some(first), Some(second)) => Ok(Value::from([first, second].concat())),
+        _ => add_values(&a, &b),
+    }
+}
+
+/// Lists one after another. A sum of sums has the lists of both, so that `all = all + [one]` in a long loop does not nest.
+#[derive(Debug)]
+struct ListSum {
+    lists: Vec<Value>,
+    length: Option<usize>,
+}
+
+impl ListSum {
+    fn new(a: &Value, b: &Value) -> Self {
+        let mut lists = Vec::new();
+        for list in [a, b] {
+            match list.downcast_object_ref::<ListSum>() {
+                Some(sum) => lists.extend_from_slice(&sum.lists),
+                None => lists.push(list.clone()),
+            }
+        }
+        ListSum { length: lists.iter().map(Value::len).sum(), lists }
+    }
+}
+
+impl Object for ListSum {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Iter(Box::new(Items { sum: self.clone(), next: 0, items: None, left: self.length }))
+    }
+}
+
+/// The items of a [`ListSum`].
+struct Items {
+    sum: Arc<ListSum>,
+    /// The list after the one whose items are given.
+    next: usize,
+    items: Option<ValueIter>,
+    left: Option<usize>,
+}
+
+impl Iterator for Items {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(item) = self.items.as_mut().and_then(Iterator::next) {
+                self.left = self.left.map(|left| left.saturating_sub(1));
+                return Some(item);
+            }
+            let list = self.sum.lists.get(self.next)?;
+            self.next += 1;
+            match list.try_iter() {
+                Ok(items) => self.items = Some(items),
+                Err(error) => return Some(Value::from(error)),
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left.unwrap_or(0), self.left)
+    }
+}
+
 /// `a + b`, but for texts: what `sum` does.
 pub(super) fn add_values(a: &Value, b: &Value) -> Result<Value, Error> {
-    let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
     match numbers(a, b) {
         Some(Numbers::Whole(a, b)) => whole(a.checked_add(b)),
         Some(Numbers::Float(a, b)) => Ok(Value::from(a + b)),
@@ -208,6 +289,39 @@ pub(super) fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
     }
 }
 
+fn div(a: &Value, b: &Value) -> Result<Value, Error> {
+    let (dividend, divisor) = match numbers(a, b) {
+        Some(Numbers::Whole(a, b)) => (a as f64, b as f64),
+        Some(Numbers::Float(a, b)) => (a, b),
+        None => return Err(undefined_operation(a, "/", b)),
+    };
+    if divisor == 0.0 { Err(fail("division by zero")) } else { Ok(Value::from(dividend / divisor)) }
+}
+
+fn floor_div(a: &Value, b: &Value) -> Result<Value, Error> {
+    match numbers(a, b) {
+        Some(Numbers::Whole(_, 0) | Numbers::Float(_, 0.0)) => Err(fail("division by zero")),
+        Some(Numbers::Whole(a, b)) => {
+            whole(a.checked_div(b).map(|quotient| quotient - i128::from(a % b != 0 && (a < 0) != (b < 0))))
+        }
+        Some(Numbers::Float(a, b)) => {
+            // The rest is exact, so that this quotient is whole but for its rounding.
+            let quotient = (a - float_rest(a, b)) / b;
+            Ok(Value::from(if quotient == 0.0 { 0f64.copysign(a / b) } else { quotient.round() }))
+        }
+        None => Err(undefined_operation(a, "//", b)),
+    }
+}
+
+/// What remains of a floored division: it has the sign of the divisor.
+fn float_rest(a: f64, b: f64) -> f64 {
+    match a % b {
+        0.0 => 0f64.copysign(b),
+        rest if (rest < 0.0) != (b < 0.0) => rest + b,
+        rest => rest,
+    }
+}
+
 /// A list, or a tuple if the other is one.
 fn like(other: &Value, list: Vec<Value>) -> Value {
     if other.is_tuple() { Value::from(Tuple::new(list)) } else { Value::from(list) }
@@ -223,14 +337,7 @@ fn modulo(a: &Value, b: &Value) -> Result<Value, Error> {
         Some(Numbers::Whole(a, b)) => {
             whole(a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }))
         }
-        Some(Numbers::Float(a, b)) => {
-            let rest = a % b;
-            Ok(Value::from(match rest {
-                0.0 => 0f64.copysign(b),
-                rest if (rest < 0.0) != (b < 0.0) => rest + b,
-                rest => rest,
-            }))
-        }
+        Some(Numbers::Float(a, b)) => Ok(Value::from(float_rest(a, b))),
         None => Err(undefined_operation(a, "%", b)),
     }
 }
@@ -305,5 +412,53 @@ fn each(value: Value) -> Result<Value, Error> {
         // The engine does not know how long a text is, and so not which character is the last.
         ValueKind::String => iterate(&value).map(Value::from),
         _ => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::template::{Error, Scope, Templar};
+
+    fn printed(expression: &str) -> Result<String, Error> {
+        Templar::new().expression_value(expression, None, &Scope::default()).map(|value| value.to_string())
+    }
+
+    #[test]
+    fn a_quotient_is_that_of_python() {
+        for (expression, expected) in [
+            ("7 / 2", "3.5"),
+            ("6 / 3", "2.0"),
+            ("7 // 2", "3"),
+            ("-7 // 2", "-4"),
+            ("7 // -2", "-4"),
+            ("-8 // 2", "-4"),
+            ("7.5 // 2", "3.0"),
+            ("-7.5 // 2", "-4.0"),
+            ("1 // 0.1", "9.0"),
+            ("true / 2", "0.5"),
+        ] {
+            assert_eq!(printed(expression).unwrap(), expected, "{expression}");
+        }
+        for expression in ["1 / 0", "1 // 0", "1.5 // 0", "'a' / 2", "[] // 2"] {
+            assert!(printed(expression).is_err(), "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_sum_joins_texts_and_lists_and_refuses_other_pairs() {
+        assert_eq!(printed("'a' + 'b' + 'c'").unwrap(), "abc");
+        assert_eq!(printed("([1] + [2] + [3])[-1]").unwrap(), "3");
+        assert_eq!(printed("([1] + [2]) | length").unwrap(), "2");
+        for expression in ["'a' + 1", "[1] + 1", "[1] + (1, 2)", "none + none"] {
+            assert!(printed(expression).is_err(), "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_sum_may_be_long_and_grow_in_a_long_loop() {
+        assert_eq!(printed(&vec!["1"; 400].join(" + ")).unwrap(), "400");
+        let loops = "{% set ns = namespace(l=[]) %}{% for i in range(3000) %}{% set ns.l = ns.l + [i] %}{% endfor %}{{ ns.l | sum }}";
+        let text = crate::value::Template::template_value(loops, None);
+        assert_eq!(Templar::new().render(&text, &Scope::default()).unwrap().to_string(), "4498500");
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn rewrite(
     backslashes: bool,
     programs: &Programs,
 ) -> Result<String, Error> {
-    let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '-' | '+');
+    let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '/' | '-' | '+');
     let own = source.contains('|') && programs.has_filters();
     let args = source.contains("varargs") || source.contains("kwargs");
     if !(own || args || source.contains(interesting) || source.contains("in") || backslashes && source.contains('\\')) {
@@ -323,18 +323,20 @@ mod tests {
     #[test]
     fn operators_become_calls_as_far_as_their_operands_reach() {
         for (source, expected) in [
-            ("{{ a + 1 < b | int }}", "{{ (a + 1 )|_lt( b | int) }}"),
+            ("{{ a + 1 < b | int }}", "{{ ((a )|_add( 1) )|_lt( b | int) }}"),
             ("{{ not a<b and c }}", "{{ not (a)|_lt(b) and c }}"),
             ("{{ 1 < x <= 3 }}", "{{ (1 )|_chain('<', x ,'<=', 3) }}"),
             ("{{ a == b }}", "{{ a == b }}"),
-            ("{{ a - b - -c * d }}", "{{ ((a )|_sub( b) )|_sub( (((c)|_neg) )|_mul( d)) }}"),
+            ("{{ a - b - -c * d }}", "{{ (a )|_sub( b )|_sub( (((c)|_neg) )|_mul( d)) }}"),
+            ("{{ a / b // c % d }}", "{{ (a )|_div( b )|_floordiv( c )|_mod( d) }}"),
+            ("{{ a ~ b + c ~ d }}", "{{ (a ~ b )|_add( c ~ d) }}"),
             ("{{ -1 }}", "{{ -1 }}"),
             ("{{ 'x' not in [y < z] }}", "{{ ('x' )|_not_in( [(y )|_lt( z)]) }}"),
             ("{{ f(a - 1)[b:][0] }}", "{{ ((f((a )|_sub( 1)))|_slice(b,none))[0] }}"),
             ("{{ a[::-1] | list }}", "{{ ((a)|_slice(none,none,-1)) | list }}"),
             ("{{ 'b' if a > 1 else c }}", "{{ 'b' if (a )|_gt( 1) else c }}"),
             ("{{ a is divisibleby 3 and b in c }}", "{{ a is divisibleby 3 and (b )|_in( c) }}"),
-            ("{{ '%s' % x | int + 1 }}", "{{ ('%s' )|_mod( x | int) + 1 }}"),
+            ("{{ '%s' % x | int + 1 }}", "{{ (('%s' )|_mod( x | int) )|_add( 1) }}"),
             ("{{ '%s %s' % (a, b) }}", "{{ ('%s %s' )|_mod( (a, b)) }}"),
             ("a-b < c {{ d }}", "a-b < c {{ d }}"),
         ] {

@@ -44,8 +44,8 @@ struct ComparisonOperator {
     last: usize,
 }
 
-/// What becomes of a sign of arithmetic; the inner None: it stays.
-type Filter = fn(&Token<'_>) -> Option<Option<&'static str>>;
+/// The filter that a sign of arithmetic becomes; None: it is no sign of this precedence.
+type Filter = fn(&Token<'_>) -> Option<&'static str>;
 
 impl<'a> Walk<'_, 'a> {
     fn token(&self, at: usize) -> Option<&Token<'a>> {
@@ -139,44 +139,62 @@ impl<'a> Walk<'_, 'a> {
 
     fn sum(&mut self, first: usize) -> usize {
         self.row(first, Self::concatenation, |token| match token {
-            Token::Plus => Some(None),
-            Token::Minus => Some(Some("_sub")),
+            Token::Plus => Some("_add"),
+            Token::Minus => Some("_sub"),
             _ => None,
         })
     }
 
+    /// `a ~ b`, which the engine does as Python does.
     fn concatenation(&mut self, first: usize) -> usize {
-        self.row(first, Self::product, |token| matches!(token, Token::Tilde).then_some(None))
+        let mut next = self.product(first);
+        while next != first && matches!(self.token(next), Some(Token::Tilde)) {
+            let after = self.product(next + 1);
+            if after == next + 1 {
+                break;
+            }
+            next = after;
+        }
+        next
     }
 
     fn product(&mut self, first: usize) -> usize {
         self.row(first, Self::power, |token| match token {
-            Token::Mul => Some(Some("_mul")),
-            Token::Mod => Some(Some("_mod")),
-            Token::Div | Token::FloorDiv => Some(None),
+            Token::Mul => Some("_mul"),
+            Token::Div => Some("_div"),
+            Token::FloorDiv => Some("_floordiv"),
+            Token::Mod => Some("_mod"),
             _ => None,
         })
     }
 
     fn power(&mut self, first: usize) -> usize {
-        self.row(first, Self::filtered, |token| matches!(token, Token::Pow).then_some(Some("_pow")))
+        self.row(first, Self::filtered, |token| matches!(token, Token::Pow).then_some("_pow"))
     }
 
-    /// Operands with signs of one precedence between them, which are worked off from the left.
+    /// Operands with signs of one precedence between them, from the left: `a + b - c` becomes `(a )|_add( b )|_sub( c)`. Only
+    /// the first operand gets brackets, because the engine limits how deep they may be nested.
     fn row(&mut self, first: usize, operand: fn(&mut Self, usize) -> usize, filter: Filter) -> usize {
         let mut next = operand(self, first);
         if next == first {
             return first;
         }
+        let mut begun = false;
         while let Some(filter) = self.token(next).and_then(filter) {
             let after = operand(self, next + 1);
             if after == next + 1 {
                 break;
             }
-            if let Some(filter) = filter {
-                self.call(first, (next, next), filter, after - 1);
+            if !begun {
+                self.insert_before(first, "(");
             }
+            // It closes the brackets of the operand before it.
+            self.replace(next, next, format!(")|{filter}("));
+            begun = true;
             next = after;
+        }
+        if begun {
+            self.insert_behind(next - 1, ")");
         }
         next
     }
