@@ -200,7 +200,7 @@ const KEPT_BY_THE_PROCESS: &[(&str, &str)] = &[
 
 /// The names of statics that change: what lasts as long as the process.
 fn changing_statics(text: &str) -> Vec<&str> {
-    let changing = ["Mutex<", "RwLock<", "Atomic", "OnceLock<", "OnceCell<"];
+    let changing = ["Mutex<", "RwLock<", "Atomic", "OnceLock<", "OnceCell<", "TextCache<"];
     let statics = text.lines().filter_map(|line| line.trim_start().trim_start_matches("pub ").strip_prefix("static "));
     let statics = statics.filter_map(|rest| rest.split_once(':'));
     statics.filter(|(_, kind)| changing.iter().any(|word| kind.contains(word))).map(|(name, _)| name).collect()

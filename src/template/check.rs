@@ -1,11 +1,11 @@
 //! Finds wrong syntax and unknown filters, tests and lookups before anything runs, and says what may have been meant.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
 
+use super::cache::TextCache;
 use super::engine::{self, Engine};
 use super::environment::{filter_names, test_names};
 use super::lookups::LOOKUPS;
@@ -13,7 +13,6 @@ use super::naming::locate_word;
 use super::programs::{ProgramKind, Programs};
 use super::rewrite::{SourceMode, tokens};
 use super::{COLLECTIONS, Error};
-use crate::value::mutex::RwLock;
 use crate::value::nearest::nearest;
 use crate::value::{Origin, Template, Value};
 
@@ -50,16 +49,11 @@ pub(super) fn check_expression_syntax(
     })
 }
 
-fn once(
-    good: &RwLock<HashSet<Box<str>>>,
-    source: &str,
-    check: impl FnOnce() -> Result<(), Error>,
-) -> Result<(), Error> {
-    if good.read().contains(source) {
-        return Ok(());
+fn once(good: &TextCache<()>, source: &str, check: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    if good.recall(source).is_none() {
+        check()?;
+        good.keep(source, ());
     }
-    check()?;
-    good.write().insert(source.into());
     Ok(())
 }
 

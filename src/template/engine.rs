@@ -1,15 +1,16 @@
 //! The template engine of a run: compiles texts and keeps what it compiled.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Expression};
 
 use super::Error;
+use super::cache::TextCache;
 use super::programs::Programs;
 use super::rewrite::{SourceMode, rewrite};
-use crate::value::mutex::{Mutex, RwLock};
+use crate::value::mutex::Mutex;
 
 /// All filters, tests and functions, with the programs of a project. Runs with the same programs have the same engine, which
 /// lasts as long as the process: nothing in it depends on anything else, so that they do not see each other in it.
@@ -22,10 +23,15 @@ pub(super) struct Engine {
     build: fn() -> Environment<'static>,
     environment: OnceLock<Environment<'static>>,
     /// By whether a backslash in a string literal is a backslash, as in texts, or escapes, as in expressions without braces.
-    expressions: [Expressions; 2],
+    expressions: [TextCache<Arc<Compiled>>; 2],
     /// Texts, and expressions, that were checked and found good: in a large project the same is written many times.
-    pub good: [RwLock<HashSet<Box<str>>>; 2],
+    pub good: [TextCache<()>; 2],
 }
+
+/// How many compiled expressions are kept, of 20 KiB each: more than the large projects that we know have in one run.
+const MOST_EXPRESSIONS: usize = 5_000;
+/// How many texts are remembered as good.
+const MOST_CHECKED: usize = 100_000;
 
 static ENGINES: Mutex<BTreeMap<Programs, &'static Engine>> = Mutex::new(BTreeMap::new());
 
@@ -34,8 +40,13 @@ impl Engine {
     pub(super) fn for_programs(programs: Programs, build: fn() -> Environment<'static>) -> &'static Engine {
         let mut engines = ENGINES.lock();
         engines.entry(programs.clone()).or_insert_with(|| {
-            let (environment, expressions, good) = Default::default();
-            Box::leak(Box::new(Engine { programs, build, environment, expressions, good }))
+            Box::leak(Box::new(Engine {
+                programs,
+                build,
+                environment: OnceLock::new(),
+                expressions: [(); 2].map(|()| TextCache::with_room_for(MOST_EXPRESSIONS)),
+                good: [(); 2].map(|()| TextCache::with_room_for(MOST_CHECKED)),
+            }))
         })
     }
 
@@ -76,8 +87,6 @@ pub(super) const TEXT: &str = "text:";
 /// Marks names that are the texts of template files.
 const FILE: &str = "file:";
 
-type Expressions = RwLock<HashMap<Box<str>, Arc<Compiled>>>;
-
 /// An expression, or why it is none.
 pub(super) type Compiled = Result<Expression<'static, 'static>, Error>;
 
@@ -101,12 +110,11 @@ pub(super) fn lone_expression(source: &str) -> Option<&str> {
 /// The compiled expression of a source, from the cache or new.
 pub(super) fn compile(engine: &'static Engine, source: &str, backslashes: bool) -> Arc<Compiled> {
     let known = &engine.expressions[usize::from(backslashes)];
-    if let Some(compiled) = known.read().get(source) {
-        return compiled.clone();
-    }
-    let compiled = Arc::new(new_expression(engine, source, backslashes));
-    known.write().insert(source.into(), compiled.clone());
-    compiled
+    known.recall(source).unwrap_or_else(|| {
+        let compiled = Arc::new(new_expression(engine, source, backslashes));
+        known.keep(source, compiled.clone());
+        compiled
+    })
 }
 
 fn new_expression(engine: &'static Engine, source: &str, backslashes: bool) -> Compiled {

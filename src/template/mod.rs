@@ -6,6 +6,7 @@
 
 mod args;
 mod blocking;
+mod cache;
 pub mod catalogue;
 mod check;
 mod conversions;
@@ -124,7 +125,7 @@ impl Templar {
     pub fn add_own(&self, sort: own::ProgramKind, directory: &std::path::Path) {
         let mut engine = self.engine.write();
         let mut programs = engine.programs().clone();
-        programs.add_directory(sort, directory);
+        programs.add_directory(sort, &self.surroundings.absolute(directory));
         *engine = Engine::for_programs(programs, environment::new);
     }
 

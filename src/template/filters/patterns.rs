@@ -1,6 +1,5 @@
 //! Regular expressions, in Python's dialect.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use fancy_regex::{Captures, Regex};
@@ -8,10 +7,10 @@ use minijinja::{Error, State};
 
 use super::super::args::Args;
 use super::super::args::Filter;
+use super::super::cache::TextCache;
 use super::super::conversions::{fail, fits, to_text};
 use crate::value::Value;
 use crate::value::doc::LanguageItem;
-use crate::value::mutex::Mutex;
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
@@ -51,7 +50,7 @@ pub(super) const FILTERS: &[(LanguageItem, Filter)] = &[
 /// A compiled pattern, from the cache or new.
 pub(crate) fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<Arc<Regex>, Error> {
     // For the whole process: what is compiled depends on its text alone, which is the key.
-    static COMPILED: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
+    static COMPILED: LazyLock<TextCache<Arc<Regex>>> = LazyLock::new(|| TextCache::with_room_for(1_000));
     let mut flags = String::new();
     if ignorecase {
         flags.push('i');
@@ -62,15 +61,13 @@ pub(crate) fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<
     // Python's `\Z` is the very end, which is `\z` elsewhere.
     let pattern = pattern.replace(r"\Z", r"\z");
     let full = if flags.is_empty() { pattern } else { format!("(?{flags}){pattern}") };
-    let mut compiled = COMPILED.lock();
-    if let Some(regex) = compiled.get(&full) {
-        return Ok(regex.clone());
+    if let Some(regex) = COMPILED.recall(&full) {
+        return Ok(regex);
     }
     let regex = Regex::new(&full).map_err(|error| fail(format!("invalid regular expression {full:?}: {error}")))?;
-    if compiled.len() > 1000 {
-        compiled.clear();
-    }
-    Ok(compiled.entry(full).or_insert(Arc::new(regex)).clone())
+    let regex = Arc::new(regex);
+    COMPILED.keep(&full, regex.clone());
+    Ok(regex)
 }
 
 fn broken(error: fancy_regex::Error) -> Error {
