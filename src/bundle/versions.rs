@@ -34,7 +34,7 @@ fn answer(program: &Path, question: &str) -> Option<String> {
     let mut child = Command::new(program)
         .arg(question)
         // It must not query a server's version, and finds no configuration to read.
-        .env_remove("KUBECONFIG")
+        .env_clear()
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -33,6 +33,7 @@ mod vault;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -225,9 +226,15 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
     result.unwrap_or_else(|failure| say(&failure))
 }
 
+/// The environment and the working directory of the user. Read once; everything below the command line gets them from here.
+fn surroundings() -> &'static ProcessEnvironment {
+    static SURROUNDINGS: LazyLock<ProcessEnvironment> = LazyLock::new(ProcessEnvironment::of_process);
+    &SURROUNDINGS
+}
+
 /// Where the person is, which everything relative is relative to.
 fn working_directory() -> Result<std::path::PathBuf, CliError> {
-    let directory = ProcessEnvironment::of_process().directory;
+    let directory = surroundings().directory.clone();
     match directory.as_os_str().is_empty() {
         true => Err(anyhow::anyhow!("the working directory does not exist any more").into()),
         false => Ok(directory),
@@ -236,7 +243,7 @@ fn working_directory() -> Result<std::path::PathBuf, CliError> {
 
 /// Reads the settings; warns of what is odd about them.
 fn settings() -> Result<Settings, CliError> {
-    let settings = Settings::load(&ProcessEnvironment::of_process())?;
+    let settings = Settings::load(surroundings())?;
     settings.warnings.iter().for_each(warn_of);
     Ok(settings)
 }
@@ -258,7 +265,9 @@ fn warn(message: &str) {
 fn warn_of(complaint: &Diagnostic) {
     match wording() {
         MessageStyle::Own => print_error(&report::diagnostic::render_as("warning", complaint)),
-        MessageStyle::Ansible => print_error(&format!("[WARNING]: {}", report::ansible::complaint(complaint))),
+        MessageStyle::Ansible => {
+            print_error(&format!("[WARNING]: {}", report::ansible::complaint(complaint, surroundings())))
+        }
     }
 }
 
@@ -289,9 +298,9 @@ fn say(failure: &CliError) -> ExitCode {
                     let words: Vec<String> = complaints.iter().map(report::diagnostic::render_diagnostic).collect();
                     print_error(&words.join("\n\n"));
                 }
-                MessageStyle::Ansible => complaints
-                    .iter()
-                    .for_each(|complaint| print_error(&format!("[ERROR]: {}", report::ansible::complaint(complaint)))),
+                MessageStyle::Ansible => complaints.iter().for_each(|complaint| {
+                    print_error(&format!("[ERROR]: {}", report::ansible::complaint(complaint, surroundings())))
+                }),
             }
             ExitCode::Parse
         }

@@ -11,7 +11,8 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-use super::{Confinement, Connection, Error, Exit, Process, Stream};
+use super::{Confinement, Connection, Error, Exit, Process, Stream, Target};
+use crate::value::ProcessEnvironment;
 
 /// How many programs run at once, as an SSH server allows by default.
 const CAPACITY: usize = 8;
@@ -24,17 +25,19 @@ pub struct Local {
     name: String,
     closed: AtomicBool,
     confined: Option<Arc<Confinement>>,
+    /// What programs run in.
+    surroundings: Arc<ProcessEnvironment>,
 }
 
 impl Local {
-    /// `name` is the inventory's name of the host, for messages.
+    /// `name` is the inventory's name of the host, for messages. Programs start with an empty environment.
     pub fn new(name: impl Into<String>) -> Self {
-        Local::confined(name, None)
+        Local { name: name.into(), closed: AtomicBool::new(false), confined: None, surroundings: Arc::default() }
     }
 
-    /// As [`Local::new`], for a foreign resource if there is a confinement.
-    pub fn confined(name: impl Into<String>, confined: Option<Arc<Confinement>>) -> Self {
-        Local { name: name.into(), closed: AtomicBool::new(false), confined }
+    pub(super) fn of_target(target: &Target) -> Self {
+        let (confined, surroundings) = (target.confined.clone(), target.surroundings.clone());
+        Local { confined, surroundings, ..Local::new(&*target.name) }
     }
 }
 
@@ -45,7 +48,7 @@ impl Connection for Local {
         if self.is_closed() {
             return Err(Error::Lost { name: self.name.clone(), reason: "it was closed".into() });
         }
-        let mut child = Command::new("/bin/sh")
+        let mut child = Command::from(self.surroundings.command("/bin/sh"))
             .args(["-c", line])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -59,11 +62,11 @@ impl Connection for Local {
             unreachable!("all three streams are pipes");
         };
         let (keep, dropped) = oneshot::channel::<()>();
-        let (tell, told) = oneshot::channel();
+        let (tell, reported) = oneshot::channel();
         tokio::spawn(watch(child, dropped, tell));
         let name = self.name.clone();
         let exit = async move {
-            let status = told.await;
+            let status = reported.await;
             drop(keep);
             match status {
                 Ok(Ok(exit)) => Ok(exit),
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_signal_is_told() {
+    async fn a_signal_is_reported() {
         let process = Local::new("here").start("kill -9 $$").await.unwrap();
         assert_eq!(process.exit.await.unwrap(), Exit::Signal("9".into()));
     }

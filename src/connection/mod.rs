@@ -183,7 +183,7 @@ impl Open for Connectors {
 /// `/etc/ssh/ssh_config`, and those before the defaults.
 pub async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> {
     match target.method {
-        Method::Local => Ok(Arc::new(local::Local::confined(&*target.name, target.confined.clone()))),
+        Method::Local => Ok(Arc::new(local::Local::of_target(target))),
         Method::Ssh => ssh::connect_ssh(target).await,
     }
 }

@@ -71,9 +71,7 @@ pub fn read_admin_kubeconfig(request: &Request<'_>) -> Result<Kubeconfig, Error>
 
 /// Where kubectl would write: the first file of KUBECONFIG, or else ~/.kube/config. A link is followed.
 pub fn own_path(around: &ProcessEnvironment) -> Option<PathBuf> {
-    let named = std::env::split_paths(around.variable("KUBECONFIG").unwrap_or_default());
-    let named = named.into_iter().find(|path| !path.as_os_str().is_empty()).map(|path| around.absolute(path));
-    let path = named.or_else(|| around.home.as_ref().map(|home| home.join(".kube/config")))?;
+    let path = around.kubeconfig_files().into_iter().next()?;
     Some(std::fs::canonicalize(&path).unwrap_or(path))
 }
 

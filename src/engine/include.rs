@@ -1,6 +1,6 @@
 //! `include_tasks` and `include_role`: hosts that include the same thing run it together.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -77,8 +77,8 @@ pub(super) fn on_hosts<'a>(
         rest.extend(refused.into_iter().map(|refused| refuse(batch, include, &start, refused)));
         let mut queue: Vec<(HostRun, std::collections::VecDeque<IncludeRequest>)> = Vec::new();
         for host in able {
-            match wishes(batch, include, &host) {
-                Ok(Some(wishes)) => queue.push((host, wishes.into())),
+            match include_requests(batch, include, &host) {
+                Ok(Some(requests)) => queue.push((host, requests.into())),
                 Ok(None) => {
                     tell(batch, &start, &host, blank(Status::Skipped));
                     rest.push(host);
@@ -116,24 +116,24 @@ async fn rounds(
     let mut done = Vec::new();
     loop {
         let (waiting, finished): (Vec<_>, Vec<_>) =
-            queue.into_iter().partition(|(host, wishes)| host.going() && !wishes.is_empty());
+            queue.into_iter().partition(|(host, requests)| host.going() && !requests.is_empty());
         done.extend(finished.into_iter().map(|(host, _)| host));
-        let Some(wish) = waiting.first().and_then(|(_, wishes)| wishes.front().cloned()) else { return done };
+        let Some(request) = waiting.first().and_then(|(_, requests)| requests.front().cloned()) else { return done };
         let (mut together, others): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(_, wishes)| wishes.front() == Some(&wish));
+            waiting.into_iter().partition(|(_, requests)| requests.front() == Some(&request));
         let mut later: std::collections::HashMap<_, _> = together
             .iter_mut()
-            .map(|(host, wishes)| {
-                wishes.pop_front();
-                (host.name.clone(), std::mem::take(wishes))
+            .map(|(host, requests)| {
+                requests.pop_front();
+                (host.name.clone(), std::mem::take(requests))
             })
             .collect();
         let hosts = together.into_iter().map(|(host, _)| host).collect();
-        let after = run(batch, include, start, &wish, hosts).await;
+        let after = run(batch, include, start, &request, hosts).await;
         queue = others;
         queue.extend(after.into_iter().map(|host| {
-            let wishes = later.remove(&host.name).unwrap_or_default();
-            (host, wishes)
+            let requests = later.remove(&host.name).unwrap_or_default();
+            (host, requests)
         }));
         queue.sort_by_key(|(host, _)| host.order);
         spread_failure(batch, &include.task, queue.iter_mut().map(|(host, _)| host));
@@ -158,11 +158,12 @@ async fn run(
     batch: &Arc<Batch>,
     include: &Include,
     start: &Arc<TaskStart>,
-    wish: &IncludeRequest,
+    request: &IncludeRequest,
     mut hosts: Vec<HostRun>,
 ) -> Vec<HostRun> {
     let deepest = hosts.iter().map(|host| host.include_params.len()).max().unwrap_or(0) / 2;
-    let loaded = if deepest < DEEPEST { load(batch, include, wish, &mut hosts) } else { Err(vec![endless(wish)]) };
+    let loaded =
+        if deepest < DEEPEST { load(batch, include, request, &mut hosts) } else { Err(vec![endless(request)]) };
     let steps = match loaded {
         Ok(steps) => steps,
         Err(complaints) => {
@@ -173,15 +174,17 @@ async fn run(
         }
     };
     let names = hosts.iter().map(|host| host.name.clone()).collect();
-    let path = match wish.what {
-        IncludeTarget::Tasks(_) => steps.first().and_then(file_of),
+    let path = match request.what {
+        IncludeTarget::Tasks(_) => {
+            steps.first().map(|step| batch.run.job.templar.surroundings().absolute(file_of(step)))
+        }
         IncludeTarget::Role { .. } => None,
     };
-    batch.run.tell(Event::Included { what: wish.what.words(), path, item: wish.item.clone(), hosts: names });
+    batch.run.tell(Event::Included { what: request.what.words(), path, item: request.item.clone(), hosts: names });
     for host in &hosts {
         batch.run.count(&host.name, |counts| counts.ok += 1);
     }
-    let layer = Arc::new(wish.vars.clone());
+    let layer = Arc::new(request.vars.clone());
     let params = include.params.clone().unwrap_or_default();
     hosts.iter_mut().for_each(|host| {
         host.include_params
@@ -196,28 +199,28 @@ async fn run(
 }
 
 /// The file that a step was read from.
-fn file_of(step: &Step) -> Option<PathBuf> {
+fn file_of(step: &Step) -> &Path {
     let origin = match step {
         Step::Task(task) => &task.origin,
         Step::Block(block) => &block.origin,
         Step::Include(include) => &include.task.origin,
     };
-    std::path::absolute(origin.path()).ok()
+    origin.path()
 }
 
-fn endless(wish: &IncludeRequest) -> Diagnostic {
-    let message = format!("more than {DEEPEST} nested includes, the last one of {:?}", wish.what.words());
+fn endless(request: &IncludeRequest) -> Diagnostic {
+    let message = format!("more than {DEEPEST} nested includes, the last one of {:?}", request.what.words());
     Diagnostic::new(message, None).hint("a file that includes itself needs a condition that stops it")
 }
 
 fn load(
     batch: &Batch,
     include: &Include,
-    wish: &IncludeRequest,
+    request: &IncludeRequest,
     hosts: &mut [HostRun],
 ) -> Result<Vec<Step>, Vec<Diagnostic>> {
     let loader = &batch.run.job.loader;
-    match &wish.what {
+    match &request.what {
         IncludeTarget::Tasks(file) => loader.included_tasks(include, file),
         IncludeTarget::Role { name, tasks, vars, defaults, handlers } => {
             let from = EntryPoint {
@@ -228,7 +231,7 @@ fn load(
             };
             let (roles, steps) = loader.included_role(include, name, &from)?;
             for role in &roles {
-                bring_handlers(batch, role, &wish.vars);
+                bring_handlers(batch, role, &request.vars);
                 if role.public {
                     hosts.iter_mut().for_each(|host| host.vars.roles.push(role.clone()));
                 }
@@ -265,26 +268,33 @@ fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
 }
 
 /// What a host asks for, item by item; None: its conditions say no.
-fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec<IncludeRequest>>, template::Error> {
+fn include_requests(
+    batch: &Batch,
+    include: &Include,
+    host: &HostRun,
+) -> Result<Option<Vec<IncludeRequest>>, template::Error> {
     let scope = batch.task_scope(host, &include.task);
     let Some(repeat) = &include.task.repeat else {
-        return Ok(wish(batch, include, &scope, Vars::new())?.map(|wish| vec![wish]));
+        return Ok(include_request(batch, include, &scope, Vars::new())?.map(|request| vec![request]));
     };
     let items = loops::loop_items(batch, repeat, &include.task.action.written, &scope)?;
-    let mut wishes = Vec::new();
+    let mut requests = Vec::new();
     for index in 0..items.len() {
         let vars = loops::loop_vars(repeat, &items, index);
         let scope = scope.with_layer(vars.clone());
         let item = loops::label(batch, repeat, &items[index], &scope);
-        wishes.extend(wish(batch, include, &scope, vars)?.map(|wish| IncludeRequest { item: Some(item), ..wish }));
+        requests.extend(
+            include_request(batch, include, &scope, vars)?
+                .map(|request| IncludeRequest { item: Some(item), ..request }),
+        );
         if loops::breaks(batch, repeat, &scope)? {
             break;
         }
     }
-    Ok((!wishes.is_empty()).then_some(wishes))
+    Ok((!requests.is_empty()).then_some(requests))
 }
 
-fn wish(
+fn include_request(
     batch: &Batch,
     include: &Include,
     scope: &Scope,

@@ -92,7 +92,7 @@ impl LoadState<'_> {
     fn role_alone(&mut self, path: &Path) -> Option<Arc<Role>> {
         let source = Source::new(path, "");
         let origin = Origin { source: Arc::new(source), line: 1, column: 1 };
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let absolute = self.loader.surroundings.absolute(path);
         let around = InheritedKeywords { keywords: Arc::default(), role: None, directory: self.base.directory.clone() };
         self.use_role(RoleReference::role_named(&absolute.display().to_string(), origin), &around);
         self.all_roles.last().cloned()

@@ -68,7 +68,7 @@ impl LoadState<'_> {
                 self.complain(keywords::unknown(name, &key.origin, KeywordScope::ImportPlaybook));
             }
         }
-        let directory = absolute(&parent(path));
+        let directory = self.absolute_directory(path);
         self.base = Arc::new(Base { directory, vars: Arc::new(vars.clone()) });
         let around = InheritedKeywords { keywords: Arc::new(outer.clone()), role: None, directory: parent(path) };
         let mut keywords = (*self.inherit(map, KeywordScope::ImportPlaybook, &around)).clone();
@@ -95,7 +95,7 @@ impl LoadState<'_> {
 
     pub(super) fn play(&mut self, map: &Node, path: &Path, outer: &Keywords, import_vars: &Vars) -> Option<Play> {
         self.complain_of_play_keywords(map);
-        let directory = absolute(&parent(path));
+        let directory = self.absolute_directory(path);
         let mut vars = self.play_vars(map);
         vars.extend(import_vars.iter().map(|(name, value)| (name.clone(), value.clone())));
         self.base = Arc::new(Base { directory: directory.clone(), vars: Arc::new(vars) });
@@ -196,14 +196,13 @@ impl LoadState<'_> {
         node.map(|node| self.steps(node, what, around, KeywordScope::Task)).unwrap_or_default()
     }
 
+    /// The directory of a file as seen from anywhere: it outlives the way the playbook was named.
+    fn absolute_directory(&self, file: &Path) -> PathBuf {
+        normal(&self.loader.surroundings.absolute(parent(file)))
+    }
+
     /// Warns of handlers that nothing can notify.
     pub(super) fn warn_of_nameless(&mut self, handlers: &[Handler]) {
         super::handlers::nameless(handlers).for_each(|warning| self.warn(warning));
     }
-}
-
-/// A directory as seen from anywhere: it outlives the way the playbook was named.
-fn absolute(directory: &Path) -> PathBuf {
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    std::path::absolute(directory).map_or_else(|_| directory.to_owned(), |path| normal(&path))
 }

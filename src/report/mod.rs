@@ -169,6 +169,7 @@ pub fn open_reports(settings: ReportSettings) -> io::Result<Reports> {
                     },
                     colour: coloured(settings.colour, &settings.surroundings),
                     verbosity: settings.verbosity,
+                    surroundings: settings.surroundings.clone(),
                 };
                 let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
                 reports.add_report("standard output", ansible::Ansible::new(out, err, style, page, settings.shows));

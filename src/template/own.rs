@@ -4,7 +4,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use minijinja::State;
 use minijinja::value::{Serde, ValueKind};
@@ -12,7 +12,7 @@ use minijinja::value::{Serde, ValueKind};
 use super::args::Args;
 use super::conversions::{fail, iterate};
 pub use super::programs::ProgramKind;
-use super::{Error, lazy};
+use super::{Error, Scope, lazy};
 use crate::value::Value;
 use crate::value::{mapping, read};
 
@@ -34,7 +34,7 @@ pub(super) fn call_filter(
     let program = scope.engine.programs().find_program_path(ProgramKind::Filter, name);
     let program = program.ok_or_else(|| fail(format!("there is no filter {name:?}")))?;
     let asked = mapping([("value", value), ("args", Value::from(args)), ("kwargs", mapping(kwargs))]);
-    run(program, &asked, &scope.base).map_err(|why| fail(format!("the filter {name:?} {why}")))
+    run(program, &asked, &scope).map_err(|why| fail(format!("the filter {name:?} {why}")))
 }
 
 /// What a lookup's program gives; anything but a list is a list of one.
@@ -43,11 +43,11 @@ pub(super) fn lookup(
     program: &Path,
     terms: Vec<Value>,
     kwargs: Vec<(String, Value)>,
-    base: &Path,
+    scope: &Scope,
 ) -> Result<Vec<Value>, Error> {
     let asked = mapping([("terms", Value::from(terms)), ("kwargs", mapping(kwargs))]);
     let wrong = |why: String| Error::other(format!("the lookup {name:?} {why}"), None);
-    let found = run(program, &asked, base).map_err(wrong)?;
+    let found = run(program, &asked, scope).map_err(wrong)?;
     match found.kind() {
         ValueKind::Seq => iterate(&found).map_err(|error| wrong(super::engine_error_text(&error))),
         _ => Ok(vec![found]),
@@ -55,17 +55,17 @@ pub(super) fn lookup(
 }
 
 /// Runs a program in the playbook's directory. If it fails, the error shows its standard error.
-fn run(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
-    super::waiting(|| run_here(program, asked, base))
+fn run(program: &Path, asked: &Value, scope: &Scope) -> Result<Value, String> {
+    super::waiting(|| run_here(program, asked, scope))
 }
 
-fn run_here(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
+fn run_here(program: &Path, asked: &Value, scope: &Scope) -> Result<Value, String> {
     let place = program.display();
     let asked = serde_json::to_vec(asked).map_err(|error| format!("cannot receive its arguments: {error}"))?;
-    let mut command = Command::new(program);
+    let mut command = scope.surroundings.command(program);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if base.is_dir() {
-        command.current_dir(base);
+    if scope.base.is_dir() {
+        command.current_dir(&*scope.base);
     }
     let mut child = command.spawn().map_err(|error| format!("cannot be run: {place}: {error}"))?;
     let (input, errors) = (child.stdin.take(), child.stderr.take());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_filters_and_lookups_and_what_goes_wrong_is_told() {
+    fn programs_are_filters_and_lookups_and_what_goes_wrong_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path();
         program(at, "own_echo.sh", "#!/bin/sh\ncat\n");

@@ -16,7 +16,7 @@ pub enum ProgramKind {
 pub(super) struct Programs(BTreeMap<(ProgramKind, String), PathBuf>);
 
 impl Programs {
-    /// Takes note of the programs in a directory, by their names without an ending. Of two of one name the first stays.
+    /// Takes note of the programs in a directory (an absolute path), by their names without an ending. Of two of one name the first stays.
     pub(super) fn add_directory(&mut self, sort: ProgramKind, directory: &Path) {
         let Ok(entries) = std::fs::read_dir(directory) else { return };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -26,8 +26,7 @@ impl Programs {
         };
         for path in paths.into_iter().filter(program) {
             if let Some(name) = path.file_stem().and_then(|name| name.to_str()) {
-                let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-                self.0.entry((sort, name.to_owned())).or_insert(path);
+                self.0.entry((sort, name.to_owned())).or_insert(path.clone());
             }
         }
     }

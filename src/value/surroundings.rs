@@ -1,9 +1,11 @@
 //! The environment and the working directory of the user who runs windlass, read once at the start.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::home;
 
@@ -13,8 +15,8 @@ use super::home;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProcessEnvironment {
     pub variables: BTreeMap<String, String>,
-    /// The names of variables whose values are not UTF-8 text.
-    pub unreadable: BTreeSet<String>,
+    /// Variables whose values are not UTF-8 text.
+    pub unreadable: BTreeMap<String, OsString>,
     /// The working directory.
     pub directory: PathBuf,
     pub home: Option<PathBuf>,
@@ -26,12 +28,12 @@ impl ProcessEnvironment {
     /// Those of this process, for the program's entry point, which passes them on: no other code reads the environment or
     /// the working directory.
     pub fn of_process() -> ProcessEnvironment {
-        let (mut variables, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
+        let (mut variables, mut unreadable) = (BTreeMap::new(), BTreeMap::new());
         for (name, value) in std::env::vars_os() {
             let Ok(name) = name.into_string() else { continue };
             match value.into_string() {
                 Ok(value) => variables.extend([(name, value)]),
-                Err(_) => unreadable.extend([name]),
+                Err(value) => unreadable.extend([(name, value)]),
             }
         }
         ProcessEnvironment {
@@ -48,9 +50,30 @@ impl ProcessEnvironment {
         home::expand_in(self.home.as_deref(), path)
     }
 
-    /// A relative path begins at the working directory.
+    /// A relative path begins at the working directory. `a/./b` and a slash at the end are the same path.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
-        self.directory.join(path)
+        self.directory.join(path).components().collect()
+    }
+
+    /// A program that gets this environment and this working directory, whatever this process has by now.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(&self.variables).envs(&self.unreadable);
+        if !self.directory.as_os_str().is_empty() {
+            command.current_dir(&self.directory);
+        }
+        command
+    }
+
+    /// The user's kubeconfig: the files of `KUBECONFIG`, or else `~/.kube/config`. Empty without a home directory.
+    pub fn kubeconfig_files(&self) -> Vec<PathBuf> {
+        let named = std::env::split_paths(self.variable("KUBECONFIG").unwrap_or_default());
+        let named = named.into_iter().filter(|path| !path.as_os_str().is_empty());
+        let named: Vec<PathBuf> = named.map(|path| self.absolute(path)).collect();
+        match named.is_empty() {
+            true => self.home.iter().map(|home| home.join(".kube/config")).collect(),
+            false => named,
+        }
     }
 
     /// Where programs of the user keep what they can make again: `XDG_CACHE_HOME`, or else `~/.cache`.
@@ -109,5 +132,43 @@ impl fmt::Debug for ProcessEnvironment {
 impl Hash for ProcessEnvironment {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.directory, &self.home, self.variables.len()).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_gets_the_environment_of_the_run_and_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = std::fs::canonicalize(directory.path()).unwrap();
+        let variables = BTreeMap::from([("OF_THE_RUN".to_owned(), "yes".to_owned())]);
+        let around = ProcessEnvironment { variables, directory: directory.clone(), ..ProcessEnvironment::default() };
+        // Cargo sets this one for the test's own process.
+        let script = "echo \"$OF_THE_RUN${CARGO_MANIFEST_DIR+ and of the process}\"; pwd";
+        let output = around.command("/bin/sh").args(["-c", script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("yes\n{}\n", directory.display()));
+    }
+
+    #[test]
+    fn a_path_begins_at_the_working_directory() {
+        let around = ProcessEnvironment { directory: "/srv".into(), ..ProcessEnvironment::default() };
+        for (path, absolute) in [("a/./b/", "/srv/a/b"), ("./a", "/srv/a"), ("", "/srv"), ("/x", "/x")] {
+            assert_eq!(around.absolute(path), Path::new(absolute));
+        }
+    }
+
+    #[test]
+    fn the_kubeconfig_is_that_of_the_variable_or_of_the_home_directory() {
+        let around = |named: &str| ProcessEnvironment {
+            variables: BTreeMap::from([("KUBECONFIG".to_owned(), named.to_owned())]),
+            directory: "/srv".into(),
+            home: Some("/home/me".into()),
+            ..ProcessEnvironment::default()
+        };
+        assert_eq!(around("a::/b").kubeconfig_files(), [Path::new("/srv/a"), Path::new("/b")]);
+        assert_eq!(around("").kubeconfig_files(), [Path::new("/home/me/.kube/config")]);
+        assert!(ProcessEnvironment::default().kubeconfig_files().is_empty());
     }
 }

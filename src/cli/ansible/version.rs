@@ -3,11 +3,10 @@
 use crate::cli::CliError;
 use crate::settings::Settings;
 use crate::value::CORE;
-use crate::value::ProcessEnvironment;
 
 /// Prints it.
 pub(super) fn print_version(tool: &str) -> Result<(), CliError> {
-    let settings = Settings::load(&ProcessEnvironment::of_process())?;
+    let settings = Settings::load(crate::cli::surroundings())?;
     Ok(crate::cli::print(version_text(tool, &settings))?)
 }
 

@@ -13,7 +13,6 @@ use super::super::{CliError, ExitCode, launch, note, warn};
 use super::{failure, table};
 use crate::bundle::{MANIFEST, Recipe, carried, hex_of, is_archive, pack, scan, without_login};
 use crate::upstream::{self, Client, Created, KnownDigests, Order, Progress, SourceRow};
-use crate::value::ProcessEnvironment;
 use crate::value::mutex::Mutex;
 use crate::value::vault::Keyring;
 use crate::value::{Value, yaml};
@@ -109,7 +108,7 @@ fn from_recipe(create: &Create) -> Result<ExitCode, CliError> {
         _ => Err(anyhow::anyhow!("invalid --mirror {:?}: expected FROM=TO", without_login(mirror))),
     });
     let mirrors = mirrors.collect::<anyhow::Result<Vec<_>>>()?;
-    let client = Client::new(&ProcessEnvironment::of_process(), create.ca.as_deref(), progress()).map_err(failure)?;
+    let client = Client::new(crate::cli::surroundings(), create.ca.as_deref(), progress()).map_err(failure)?;
     let order = Order {
         sources: recipe.sources(&architectures).map_err(failure)?,
         architectures: &architectures,

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 
 use super::{CliError, ExitCode, note};
 use crate::bundle::{Bundle, Item};
-use crate::value::ProcessEnvironment;
 
 #[derive(Debug, Args)]
 pub(super) struct BundleArgs {
@@ -43,7 +42,7 @@ pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError
 }
 
 fn verify(path: &Path) -> Result<ExitCode, CliError> {
-    let bundle = Bundle::open_bundle(path, &ProcessEnvironment::of_process()).map_err(failure)?;
+    let bundle = Bundle::open_bundle(path, crate::cli::surroundings()).map_err(failure)?;
     let problems = bundle.verify().map_err(failure)?;
     for problem in &problems {
         note(&problem.message);
@@ -57,9 +56,8 @@ fn verify(path: &Path) -> Result<ExitCode, CliError> {
 }
 
 fn show(path: &Path) -> Result<ExitCode, CliError> {
-    let manifest = Bundle::open_bundle(path, &ProcessEnvironment::of_process())
-        .and_then(|bundle| bundle.manifest())
-        .map_err(failure)?;
+    let manifest =
+        Bundle::open_bundle(path, crate::cli::surroundings()).and_then(|bundle| bundle.manifest()).map_err(failure)?;
     super::print(table(&manifest.files))?;
     Ok(ExitCode::Ok)
 }

@@ -143,7 +143,7 @@ pub(crate) fn password_of(path: &Path, whose: &str) -> anyhow::Result<Secret> {
     let context = || format!("cannot read the {whose} password file {}", path.display());
     let executable = std::fs::metadata(path).with_context(context)?.permissions().mode() & 0o111 != 0;
     let text = if executable {
-        let path = std::path::absolute(path).with_context(context)?;
+        let path = crate::cli::surroundings().absolute(path);
         let output = std::process::Command::new(&path).output().with_context(context)?;
         if !output.status.success() {
             bail!("{} failed ({})", path.display(), output.status);

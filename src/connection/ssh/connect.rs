@@ -133,8 +133,8 @@ async fn stream(target: &Target, settings: &SshSettings, jumps_left: usize) -> R
         return Ok((tunnel, Some(Box::new(way)), None));
     }
     if let Some(command) = &settings.proxy_command {
-        let (stream, complaint) =
-            proxy::start_proxy(command).map_err(|error| cannot(settings, &format!("{command:?}: {error}"), None))?;
+        let (stream, complaint) = proxy::start_proxy(command, &target.surroundings)
+            .map_err(|error| cannot(settings, &format!("{command:?}: {error}"), None))?;
         return Ok((stream, None, Some(complaint)));
     }
     Ok((Box::new(dial(target, settings).await?), None, None))

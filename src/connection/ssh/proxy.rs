@@ -12,6 +12,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use crate::connection::Stream;
+use crate::value::ProcessEnvironment;
 
 /// How long a command that failed may take to say why.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -29,8 +30,8 @@ impl ProxyError {
 }
 
 /// Starts the command through a shell. It ends with the stream.
-pub(super) fn start_proxy(command: &str) -> io::Result<(Box<dyn Stream>, ProxyError)> {
-    let mut child = Command::new("/bin/sh")
+pub(super) fn start_proxy(command: &str, around: &ProcessEnvironment) -> io::Result<(Box<dyn Stream>, ProxyError)> {
+    let mut child = Command::from(around.command("/bin/sh"))
         .args(["-c", &format!("exec {command}")])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -73,7 +73,7 @@ pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<Pat
         resource::read_live(inventory, asked)?;
         return Ok(source.into());
     }
-    let path = absolute(Path::new(source));
+    let path = without_dots(&inventory.allowed.surroundings.absolute(source));
     if !path.exists() {
         return Err(Diagnostic::new(format!("no such inventory: {source:?}"), None)
             .hint(format!("to list hosts instead of a file, add a comma: \"{source},\""))
@@ -112,9 +112,8 @@ fn is_ignored(name: &str) -> bool {
     name.starts_with('.') || NAMES.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// The path from the root on, without `.` and `..`; links are not followed.
-fn absolute(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+/// The path without `.` and `..`; links are not followed.
+fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {

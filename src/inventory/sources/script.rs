@@ -1,7 +1,6 @@
 //! An executable that answers `--list` with JSON: groups, and variables of hosts under `_meta.hostvars`.
 //! One that gives no `_meta` is asked again with `--host NAME` for each host.
 
-use std::process::Command;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
@@ -11,7 +10,7 @@ use super::{Candidate, HostNames};
 use crate::inventory::Inventory;
 use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::vault::Keyring;
-use crate::value::{Template, Value};
+use crate::value::{ProcessEnvironment, Template, Value};
 
 /// It can be executed, and is a program by its first bytes: an INI file that happens to have the bit is none.
 pub(super) fn accepts_script(candidate: &Candidate) -> bool {
@@ -21,7 +20,8 @@ pub(super) fn accepts_script(candidate: &Candidate) -> bool {
 
 pub(super) fn read_script(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Diagnostic>> {
     inventory.printed = true;
-    let mut script = Script { candidate, hosts: IndexSet::new() };
+    let around = inventory.allowed.surroundings.clone();
+    let mut script = Script { candidate, around, hosts: IndexSet::new() };
     let Json::Object(answer) = script.ask(&["--list"])? else {
         return Err(script.complaint("printed something other than a JSON object for --list").into());
     };
@@ -54,6 +54,8 @@ pub(super) fn read_script(candidate: &Candidate, inventory: &mut Inventory) -> R
 
 struct Script<'a> {
     candidate: &'a Candidate,
+    /// What the script runs in.
+    around: Arc<ProcessEnvironment>,
     /// All that the answer names.
     hosts: IndexSet<String>,
 }
@@ -66,7 +68,9 @@ impl Script<'_> {
     /// Runs the script. No output is an empty object, as a script may answer `--host`.
     fn ask(&self, arguments: &[&str]) -> Result<Json, Diagnostic> {
         let asked = arguments.join(" ");
-        let output = Command::new(&self.candidate.path)
+        let output = self
+            .around
+            .command(&self.candidate.path)
             .args(arguments)
             .output()
             .map_err(|error| self.complaint(&format!("could not be started: {error}")))?;

@@ -19,7 +19,7 @@ pub use result::ResultFormat;
 use super::paint::{Colour, harmless, one_line};
 use super::{DisplayOptions, Report};
 use crate::engine::{Counts, Event, Recap, Stats, Status, TaskResult, TaskStart};
-use crate::value::{Value, Vars};
+use crate::value::{ProcessEnvironment, Value, Vars};
 
 /// Columns where there is no terminal.
 pub const COLUMNS: usize = 79;
@@ -50,12 +50,13 @@ pub struct AnsibleStyle {
     pub check: bool,
 }
 
-/// How wide banners are, whether colours are used, how much is said.
-#[derive(Debug, Clone, Copy)]
+/// How wide banners are, whether colours are used, how much is said, where relative paths begin.
+#[derive(Debug, Clone)]
 pub(super) struct PageStyle {
     pub columns: usize,
     pub colour: bool,
     pub verbosity: u8,
+    pub surroundings: Arc<ProcessEnvironment>,
 }
 
 pub(super) struct Ansible {
@@ -153,7 +154,7 @@ impl Ansible {
     }
 
     fn task_path(&mut self, task: &TaskStart) {
-        let path = std::path::absolute(task.origin.path()).unwrap_or_else(|_| task.origin.path().to_owned());
+        let path = self.page.surroundings.absolute(task.origin.path());
         self.say(OutputMode::Out, Colour::Plain, &format!("task path: {}:{}", path.display(), task.origin.line));
     }
 
@@ -181,7 +182,7 @@ impl Ansible {
         }
     }
 
-    fn result(&mut self, told: &TimedEvent, result: &TaskResult) {
+    fn result(&mut self, reported: &TimedEvent, result: &TaskResult) {
         if result.changed {
             for (colour, line) in
                 result.diff.iter().flat_map(|one| diff::ansible_diff_lines(one, self.shows.context)).collect::<Vec<_>>()
@@ -190,52 +191,52 @@ impl Ansible {
             }
         }
         match result.status {
-            Status::Failed | Status::Unreachable | Status::Ignored => self.failure(told, result),
-            _ if told.whole && result.status != Status::Skipped => {}
-            _ => self.good(told, result),
+            Status::Failed | Status::Unreachable | Status::Ignored => self.failure(reported, result),
+            _ if reported.whole && result.status != Status::Skipped => {}
+            _ => self.good(reported, result),
         }
     }
 
-    fn good(&mut self, told: &TimedEvent, result: &TaskResult) {
+    fn good(&mut self, reported: &TimedEvent, result: &TaskResult) {
         let (word, colour) = match result.status {
             Status::Skipped => ("skipping", Colour::Cyan),
             _ if result.changed => ("changed", Colour::Yellow),
             _ => ("ok", Colour::Green),
         };
-        let item = match (told.item.is_empty(), result.status) {
+        let item = match (reported.item.is_empty(), result.status) {
             (true, _) => String::new(),
             // Ansible leaves a blank at the end of the line.
-            (false, Status::Skipped) => format!(" =>{} ", told.item),
-            (false, _) => format!(" =>{}", told.item),
+            (false, Status::Skipped) => format!(" =>{} ", reported.item),
+            (false, _) => format!(" =>{}", reported.item),
         };
-        let mut line = format!("{word}: [{}]{item}", told.host);
-        if result::is_shown(told.task.action, result, self.page.verbosity) {
-            line.push_str(&format!(" => {}", self.values(told, result)));
+        let mut line = format!("{word}: [{}]{item}", reported.host);
+        if result::is_shown(reported.task.action, result, self.page.verbosity) {
+            line.push_str(&format!(" => {}", self.values(reported, result)));
         }
         self.line(OutputMode::Out, colour, &line);
     }
 
-    fn values(&self, told: &TimedEvent, result: &TaskResult) -> String {
-        result::result_text(told.task.action, result, told.whole, self.page.verbosity, self.style.shape)
+    fn values(&self, reported: &TimedEvent, result: &TaskResult) -> String {
+        result::result_text(reported.task.action, result, reported.whole, self.page.verbosity, self.style.shape)
     }
 
-    fn failure(&mut self, told: &TimedEvent, result: &TaskResult) {
+    fn failure(&mut self, reported: &TimedEvent, result: &TaskResult) {
         let way = if self.style.failures_to_stderr { OutputMode::Err } else { OutputMode::Out };
         let unreachable = result.status == Status::Unreachable || result.values.contains_key("unreachable");
-        if !told.whole {
-            self.reason(way, told.task, result, unreachable);
-            let head = match (told.item.is_empty(), unreachable) {
-                (_, true) => format!("fatal: [{}]: UNREACHABLE!", told.host),
-                (true, false) => format!("fatal: [{}]: FAILED!", told.host),
-                (false, false) => format!("failed: [{}]{}", told.host, told.item),
+        if !reported.whole {
+            self.reason(way, reported.task, result, unreachable);
+            let head = match (reported.item.is_empty(), unreachable) {
+                (_, true) => format!("fatal: [{}]: UNREACHABLE!", reported.host),
+                (true, false) => format!("fatal: [{}]: FAILED!", reported.host),
+                (false, false) => format!("failed: [{}]{}", reported.host, reported.item),
             };
-            if self.style.path_on_failure && self.page.verbosity < 2 && told.item.is_empty() && !unreachable {
-                self.task_path(told.task);
+            if self.style.path_on_failure && self.page.verbosity < 2 && reported.item.is_empty() && !unreachable {
+                self.task_path(reported.task);
             }
-            let values = self.values(told, result);
+            let values = self.values(reported, result);
             self.line(way, Colour::Red, &format!("{head} => {values}"));
         }
-        if result.status == Status::Ignored && told.item.is_empty() {
+        if result.status == Status::Ignored && reported.item.is_empty() {
             self.line(OutputMode::Out, Colour::Cyan, "...ignoring");
         }
     }
@@ -253,8 +254,8 @@ impl Ansible {
             false => "Module failed: ",
         };
         let hint = result.hint.as_ref().map_or_else(String::new, |hint| format!("\n\n{}", harmless(hint)));
-        let text =
-            format!("[ERROR]: Task failed: {who}{}\n{}{hint}\n", harmless(message), place::excerpt(&task.origin));
+        let excerpt = place::excerpt(&task.origin, &self.page.surroundings);
+        let text = format!("[ERROR]: Task failed: {who}{}\n{excerpt}{hint}\n", harmless(message));
         if self.said.insert(text.clone()) {
             self.line(way, Colour::Red, &text);
         }
@@ -372,8 +373,8 @@ impl Ansible {
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
             Event::Item { task, host, delegated, label, result } => {
                 let item = item_label(label, result.no_log);
-                let told = TimedEvent { task, host: host_label(host, delegated), item, whole: false };
-                self.result(&told, result);
+                let reported = TimedEvent { task, host: host_label(host, delegated), item, whole: false };
+                self.result(&reported, result);
             }
             Event::Result { task, host, delegated, looped, result } => {
                 self.job_ended(task, host, result);
@@ -385,8 +386,8 @@ impl Ansible {
                 let mut words =
                     format!("FAILED - RETRYING: [{}]: {} ({left} retries left).", one_line(host), one_line(&task.name));
                 if self.page.verbosity > 2 {
-                    let told = TimedEvent { task, host: String::new(), item: String::new(), whole: false };
-                    words.push_str(&format!("Result was: {}", self.values(&told, result)));
+                    let reported = TimedEvent { task, host: String::new(), item: String::new(), whole: false };
+                    words.push_str(&format!("Result was: {}", self.values(&reported, result)));
                 }
                 self.line(OutputMode::Out, Colour::Plain, &words);
             }

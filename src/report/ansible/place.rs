@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::report::paint::harmless;
-use crate::value::Origin;
 use crate::value::origin::Diagnostic;
+use crate::value::{Origin, ProcessEnvironment};
 
 /// How many lines to show before the reported one.
 const BEFORE: usize = 2;
@@ -22,8 +22,8 @@ const WIDTH: usize = 120;
 /// 5       becom: true
 ///         ^ column 7
 /// ```
-pub(super) fn excerpt(origin: &Origin) -> String {
-    let path = std::path::absolute(origin.path()).unwrap_or_else(|_| origin.path().to_owned());
+pub(super) fn excerpt(origin: &Origin, around: &ProcessEnvironment) -> String {
+    let path = around.absolute(origin.path());
     let head = format!("Origin: {}:{}:{}", path.display(), origin.line, origin.column);
     let exists = !origin.line_text().is_empty() && origin.path() != Path::new("");
     if !exists {
@@ -53,8 +53,8 @@ fn numbered(text: &str, number: usize, margin: usize, room: usize) -> String {
 
 /// An error in the form in which `ansible-playbook` shows one that is not a task's, without a final newline; after the last line
 /// of an excerpt there is an empty one.
-pub fn complaint(complaint: &Diagnostic) -> String {
-    let place = complaint.origin.as_ref().map_or_else(String::new, |origin| format!("\n{}", excerpt(origin)));
+pub fn complaint(complaint: &Diagnostic, around: &ProcessEnvironment) -> String {
+    let place = complaint.origin.as_ref().map_or_else(String::new, |origin| format!("\n{}", excerpt(origin, around)));
     let hint = complaint.hint.as_ref().map_or_else(String::new, |hint| format!("\n\n{hint}"));
     let end = if place.is_empty() && hint.is_empty() { "" } else { "\n" };
     format!("{}{place}{hint}{end}", complaint.message)
@@ -72,17 +72,17 @@ mod tests {
         let text = "- hosts: all\n  tasks:\n\n    - ping:\n";
         let origin = Origin { source: Arc::new(Source::new("/srv/site.yml", text)), line: 4, column: 7 };
         let shown = "Origin: /srv/site.yml:4:7\n\n2   tasks:\n3\n4     - ping:\n        ^ column 7";
-        assert_eq!(excerpt(&origin), shown);
-        let told = Diagnostic::new("wrong", Some(&origin));
-        assert_eq!(complaint(&told), format!("wrong\n{shown}\n"));
-        assert_eq!(complaint(&Diagnostic::new("wrong", None)), "wrong");
+        assert_eq!(excerpt(&origin, &ProcessEnvironment::default()), shown);
+        let reported = Diagnostic::new("wrong", Some(&origin));
+        assert_eq!(complaint(&reported, &ProcessEnvironment::default()), format!("wrong\n{shown}\n"));
+        assert_eq!(complaint(&Diagnostic::new("wrong", None), &ProcessEnvironment::default()), "wrong");
     }
 
     #[test]
     fn a_long_line_is_cut_and_what_stands_behind_the_cut_has_no_mark() {
         let text = format!("a: {}", "x".repeat(200));
         let origin = Origin { source: Arc::new(Source::new("/a.yml", text)), line: 1, column: 150 };
-        let shown = excerpt(&origin);
+        let shown = excerpt(&origin, &ProcessEnvironment::default());
         assert!(shown.ends_with("xxx...") && shown.lines().last().unwrap().len() == 120, "{shown}");
     }
 }

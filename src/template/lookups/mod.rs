@@ -255,7 +255,7 @@ pub(super) fn run_lookup(
 ) -> Result<Vec<Value>, Error> {
     let short = COLLECTION_NAMES.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
     if let Some(program) = scope.engine.programs().find_program_path(own::ProgramKind::Lookup, name) {
-        return own::lookup(name, program, terms, named, &scope.base);
+        return own::lookup(name, program, terms, named, scope);
     }
     let Some((_, lookup)) = LOOKUPS.iter().find(|(word, _)| word.name == short) else {
         let near = nearest(short, LOOKUPS.iter().map(|(word, _)| word.name)).map(str::to_owned);

@@ -1,6 +1,6 @@
 //! Lookups of variables, the environment and the output of commands.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::super::{lazy, render};
 use super::{LookupCall, fail};
@@ -60,7 +60,7 @@ pub(super) fn lookup_lines(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Erro
 }
 
 fn output(call: &LookupCall<'_>, command: &str) -> Result<String, Error> {
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = call.scope.surroundings.command("/bin/sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit());
     if call.scope.base.is_dir() {
         shell.current_dir(&*call.scope.base);

@@ -1,6 +1,7 @@
 //! The Kubernetes cluster of the user's kubeconfig.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -11,6 +12,7 @@ use kube::{Api, Client, Config};
 
 use crate::resource::KarmadaDeployment;
 use crate::template::wait_for;
+use crate::value::ProcessEnvironment;
 
 /// A cluster that says nothing for so long is not waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -19,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cluster {
     pub context: Option<String>,
+    /// Where the kubeconfig is, and the environment of the program that it may name for credentials.
+    pub around: Arc<ProcessEnvironment>,
 }
 
 impl Cluster {
@@ -84,7 +88,7 @@ impl Cluster {
 
     async fn client(&self) -> Result<Client, String> {
         // The crate's own words might quote what is in the file.
-        let kubeconfig = Kubeconfig::read().map_err(|error| match error {
+        let kubeconfig = self.kubeconfig().map_err(|error| match error {
             KubeconfigError::ReadConfig(error, path) => {
                 format!("cannot read the kubeconfig {}: {error}", path.display())
             }
@@ -112,6 +116,24 @@ impl Cluster {
             ),
         })?;
         Client::try_from(config).map_err(|error| words(&error))
+    }
+
+    fn kubeconfig(&self) -> Result<Kubeconfig, KubeconfigError> {
+        let files = self.around.kubeconfig_files();
+        if files.is_empty() {
+            return Err(KubeconfigError::FindPath);
+        }
+        let read = |all: Kubeconfig, file| all.merge(Kubeconfig::read_from(file)?);
+        let mut kubeconfig = files.iter().try_fold(Kubeconfig::default(), read)?;
+        for program in kubeconfig.auth_infos.iter_mut().filter_map(|user| user.auth_info.as_mut()?.exec.as_mut()) {
+            let variable = |(name, value): (&String, &String)| {
+                [("name", name), ("value", value)].map(|(key, text)| (key.to_owned(), text.clone())).into()
+            };
+            // What the kubeconfig sets itself comes last, and counts.
+            let own = program.env.take().unwrap_or_default();
+            program.env = Some(self.around.variables.iter().map(variable).chain(own).collect());
+        }
+        Ok(kubeconfig)
     }
 }
 
@@ -166,5 +188,45 @@ fn words(error: &kube::Error) -> String {
             let deepest = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source()).last();
             format!("cannot reach the API server: {}", deepest.map_or_else(String::new, ToString::to_string))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_kubeconfig_is_that_of_the_run() {
+        let directory = tempfile::tempdir().unwrap();
+        for (file, context) in [("a", "blue"), ("b", "green")] {
+            let text = format!("contexts: [{{name: {context}, context: {{cluster: c, user: u}}}}]\n");
+            std::fs::write(directory.path().join(file), text).unwrap();
+        }
+        let around = Arc::new(ProcessEnvironment {
+            variables: [("KUBECONFIG".to_owned(), "a:b".to_owned())].into(),
+            directory: directory.path().to_owned(),
+            ..ProcessEnvironment::default()
+        });
+        let failure = |cluster: Cluster| async move { cluster.client().await.map(drop).unwrap_err() };
+        let named = Cluster { context: Some("red".into()), around };
+        assert_eq!(failure(named).await, "your kubeconfig has no context red, only blue, green");
+        assert_eq!(failure(Cluster::default()).await, "found no kubeconfig (KUBECONFIG, ~/.kube/config)");
+    }
+
+    #[test]
+    fn the_program_for_credentials_gets_the_environment_of_the_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = "users: [{name: u, user: {exec: {command: x, env: [{name: REGION, value: own}]}}}]\n";
+        std::fs::create_dir(directory.path().join(".kube")).unwrap();
+        std::fs::write(directory.path().join(".kube/config"), text).unwrap();
+        let around = Arc::new(ProcessEnvironment {
+            variables: [("REGION".to_owned(), "theirs".to_owned()), ("TOKEN".to_owned(), "t".to_owned())].into(),
+            home: Some(directory.path().to_owned()),
+            ..ProcessEnvironment::default()
+        });
+        let kubeconfig = Cluster { context: None, around }.kubeconfig().unwrap();
+        let exec = kubeconfig.auth_infos[0].auth_info.as_ref().unwrap().exec.as_ref().unwrap();
+        let given = exec.env.as_ref().unwrap().iter().map(|variable| (&*variable["name"], &*variable["value"]));
+        assert_eq!(given.collect::<Vec<_>>(), [("REGION", "theirs"), ("TOKEN", "t"), ("REGION", "own")]);
     }
 }

@@ -41,7 +41,8 @@ pub(super) fn read_deployment(candidate: &Candidate, inventory: &mut Inventory) 
     inventory.warnings.extend(warnings.iter().map(ToString::to_string));
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
-            put(inventory, deployment, Some(&candidate.path), Cluster::default())?;
+            let around = inventory.allowed.surroundings.clone();
+            put(inventory, deployment, Some(&candidate.path), Cluster { context: None, around })?;
         }
     }
     Ok(())
@@ -61,7 +62,8 @@ pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Ve
             .hint("write kube:NAMESPACE/NAME or kube:CONTEXT/NAMESPACE/NAME")
             .into());
     };
-    let cluster = Cluster { context: context.map(str::to_owned) };
+    let around = inventory.allowed.surroundings.clone();
+    let cluster = Cluster { context: context.map(str::to_owned), around };
     let text = cluster
         .deployment(namespace, name)
         .map_err(|why| Diagnostic::new(format!("cannot read {LIVE}{asked}: {why}"), None))?;

@@ -1,7 +1,7 @@
 //! References to secrets as values that are read when a task needs them, and not before.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::cluster::Cluster;
 use crate::resource::{Deployment, Places, Reference, SecretKey};
@@ -102,7 +102,7 @@ impl Secrets {
 
     fn variable(&self, name: &str) -> Result<String, String> {
         let around = &self.places.surroundings;
-        let unreadable = around.unreadable.contains(name);
+        let unreadable = around.unreadable.contains_key(name);
         let why = if unreadable { "it is not UTF-8 text" } else { "it is not set" };
         around.variables.get(name).cloned().ok_or_else(|| why.to_owned())
     }
@@ -121,7 +121,7 @@ impl Secrets {
 
     fn printed(&self, words: &[String]) -> Result<String, String> {
         let (program, arguments) = words.split_first().ok_or("the command is empty")?;
-        let mut command = Command::new(program);
+        let mut command = self.places.surroundings.command(program);
         command.args(arguments).current_dir(&self.places.directory).stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().map_err(|error| error.to_string())?;
         let (status, said) = read::printed(child).map_err(|error| error.to_string())?;
