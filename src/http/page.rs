@@ -4,6 +4,7 @@ use super::follow::{self, Redirects, RequestOptions};
 use super::network::Network;
 use super::{Request, Tls, Url};
 use crate::template::{WebPage, wait_for};
+use crate::value::truth;
 
 /// The body of an answer with a code below 300. Waits: for threads that templates are rendered on.
 pub(crate) fn page(page: &WebPage) -> Result<String, String> {
@@ -28,10 +29,14 @@ pub(crate) fn page(page: &WebPage) -> Result<String, String> {
         (true, _, path) => Tls::from_here(path.as_deref())?,
     };
     let redirects = match &*page.follow {
-        "all" | "yes" | "true" => Redirects::All,
+        "all" => Redirects::All,
         "safe" | "urllib2" => Redirects::Safe,
-        "none" | "no" | "false" => Redirects::None,
-        other => return Err(format!("follow_redirects is {other:?}: one of all, safe, none, urllib2")),
+        "none" => Redirects::None,
+        other => match truth::of_word(other) {
+            Some(true) => Redirects::All,
+            Some(false) => Redirects::None,
+            None => return Err(format!("follow_redirects is {other:?}: one of all, safe, none, urllib2")),
+        },
     };
     let manner =
         RequestOptions { tls: &tls, limit: page.limit, redirects, unredirected: &page.unredirected, network: &network };
@@ -96,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_fetched_wherever_it_has_moved_and_a_refusal_is_told() {
+    fn a_page_is_fetched_wherever_it_has_moved_and_a_refusal_is_reported() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/", listener.local_addr().unwrap());
         let server = std::thread::spawn(move || {
@@ -155,7 +160,7 @@ mod tests {
         assert_eq!(page(&WebPage { verify: false, ..asked(address.clone()) }).unwrap(), "secure");
         let authorities = Some(authority.path().to_owned());
         assert_eq!(page(&WebPage { authorities, ..asked(address.clone()) }).unwrap(), "secure");
-        let told = page(&asked(address)).unwrap_err();
-        assert!(told.starts_with("TLS handshake with localhost"), "{told}");
+        let reported = page(&asked(address)).unwrap_err();
+        assert!(reported.starts_with("TLS handshake with localhost"), "{reported}");
     }
 }

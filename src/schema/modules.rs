@@ -6,9 +6,7 @@ use super::{reference, shapes};
 use crate::modules::MODULES;
 use crate::playbook::include;
 use crate::value::doc::{ANY_NAME, Argument, Doc};
-
-/// Words that YAML may read as booleans.
-const BOOLEANS: [&str; 6] = ["false", "no", "off", "on", "true", "yes"];
+use crate::value::truth;
 
 /// All modules, includes and imports among them.
 fn docs() -> impl Iterator<Item = &'static Doc> {
@@ -64,7 +62,7 @@ fn argument(argument: &Argument) -> Value {
         shapes::of_kind(argument.kind)
     } else {
         let mut any = vec![json!({"enum": argument.choices}), json!({"type": "null"}), reference("template")];
-        if argument.choices.iter().any(|choice| BOOLEANS.contains(choice)) {
+        if argument.choices.iter().any(|choice| truth::of_yaml(choice).is_some()) {
             any.push(json!({"type": "boolean"}));
         }
         if !matches!(argument.kind, crate::value::doc::ArgumentKind::Str) {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::reference;
 use crate::playbook::keywords::KeywordType;
 use crate::value::doc::ArgumentKind;
+use crate::value::truth;
 
 /// What the name of a variable looks like.
 pub(super) const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
@@ -12,7 +13,7 @@ pub(super) const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 /// Adds what the other schemas refer to.
 pub(super) fn define(definitions: &mut Map<String, Value>) {
     let template = || reference("template");
-    let words = ["yes", "no", "on", "off", "true", "false", "Yes", "No", "True", "False", "y", "n", "t", "f", "1", "0"];
+    let words: Vec<String> = truth::words().collect();
     let shapes = [
         ("template", json!({"type": "string", "pattern": "\\{\\{|\\{%"})),
         ("bool", json!({"anyOf": [{"type": ["boolean", "null"]}, {"enum": words}, {"enum": [0, 1]}, template()]})),

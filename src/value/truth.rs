@@ -19,6 +19,23 @@ pub fn of_exact_word(text: &str) -> Option<bool> {
     if is(TRUE) { Some(true) } else { is(FALSE).then_some(false) }
 }
 
+/// All words for booleans, each also with a capital, as people write them.
+pub fn words() -> impl Iterator<Item = String> {
+    TRUE.into_iter().chain(FALSE).flat_map(|word| {
+        let (first, rest) = word.split_at(1);
+        let capital = first.to_ascii_uppercase() + rest;
+        [Some(word.to_owned()), (capital != word).then_some(capital)].into_iter().flatten()
+    })
+}
+
+/// YAML makes `yes` a boolean. The choice that was written, if only one of them can have been.
+pub fn choice_of(said: bool, choices: impl IntoIterator<Item = impl AsRef<str>>) -> Option<String> {
+    let words = if said { TRUE } else { FALSE };
+    let mut meant = choices.into_iter().filter(|choice| words.contains(&choice.as_ref()));
+    let choice = meant.next()?.as_ref().to_owned();
+    meant.next().is_none().then_some(choice)
+}
+
 /// Whether a text counts as true where any text does but the empty one and the words for false.
 pub fn of_any_text(text: &str) -> bool {
     !text.is_empty() && of_exact_word(text) != Some(false)
@@ -111,6 +128,23 @@ mod tests {
         assert_eq!(["Yes", "false", "on", "ask"].map(of_ssh), [yes, no, None, None]);
         assert_eq!(["True", "false", "yes", "1"].map(of_flag), [yes, no, None, None]);
         assert_eq!(["y", " YES ", "yo", ""].map(is_yes), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_boolean_is_the_only_choice_that_it_can_be() {
+        assert_eq!(choice_of(true, ["no", "yes", "dist"]).as_deref(), Some("yes"));
+        assert_eq!(choice_of(false, ["no", "yes", "dist"]).as_deref(), Some("no"));
+        assert_eq!([true, false].map(|said| choice_of(said, ["yes", "on"])), [None, None]);
+    }
+
+    #[test]
+    fn every_listed_word_is_a_boolean() {
+        let words: Vec<String> = words().collect();
+        assert!(words.iter().all(|word| of_word(word).is_some()), "{words:?}");
+        assert!(
+            ["no", "No", "t", "1"].iter().all(|word| words.iter().filter(|it| it == word).count() == 1),
+            "{words:?}"
+        );
     }
 
     #[test]

@@ -319,13 +319,13 @@ fn methods(options: &mut Options) -> Result<Vec<Method>, String> {
 
 fn host_key_policy(options: &mut Options, given: Option<HostKeys>) -> Result<HostKeys, String> {
     let configured = options.parsed("stricthostkeychecking", "one of yes, accept-new, no", |value| {
-        Some(match value.to_lowercase().as_str() {
+        match value.to_lowercase().as_str() {
             // windlass cannot ask while it connects to many hosts.
-            "yes" | "true" | "ask" => HostKeys::Strict,
-            "accept-new" => HostKeys::AcceptNew,
-            "no" | "false" | "off" => HostKeys::Off,
-            _ => return None,
-        })
+            "ask" => Some(HostKeys::Strict),
+            "accept-new" => Some(HostKeys::AcceptNew),
+            "off" => Some(HostKeys::Off),
+            word => truth::of_ssh(word).map(|strict| if strict { HostKeys::Strict } else { HostKeys::Off }),
+        }
     })?;
     Ok(given.or(configured).unwrap_or(HostKeys::Strict))
 }

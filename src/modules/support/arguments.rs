@@ -11,7 +11,7 @@ use crate::modules::Error;
 use crate::template;
 use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
 use crate::value::nearest::did_you_mean;
-use crate::value::{Value, Vars};
+use crate::value::{Value, Vars, truth};
 
 /// Rendered arguments to what the module's `DOC` says: canonical names, coerced kinds, defaults filled in, choices
 /// and required ones checked. The result has every argument of `DOC` that has a value.
@@ -105,17 +105,10 @@ fn one(doc: &Doc, argument: &Argument, value: &Value) -> Result<Value, Error> {
     Ok(coerced)
 }
 
-/// YAML makes `yes` a boolean. Where one choice can be meant by it, that is what was written.
-fn boolean_word(argument: &Argument, value: &Value) -> Option<&'static str> {
-    if argument.kind != ArgumentKind::Str || value.kind() != minijinja::value::ValueKind::Bool {
-        return None;
-    }
-    let words: &[&str] = match value.is_true() {
-        true => &["y", "yes", "on", "1", "true", "t"],
-        false => &["n", "no", "off", "0", "false", "f"],
-    };
-    let mut meant = argument.choices.iter().copied().filter(|choice| words.contains(choice));
-    meant.next().filter(|_| meant.next().is_none())
+/// The choice that YAML made a boolean.
+fn boolean_word(argument: &Argument, value: &Value) -> Option<String> {
+    let is_boolean = argument.kind == ArgumentKind::Str && value.kind() == minijinja::value::ValueKind::Bool;
+    is_boolean.then(|| truth::choice_of(value.is_true(), argument.choices)).flatten()
 }
 
 fn check_choices(doc: &Doc, argument: &Argument, value: &Value) -> Result<(), Error> {
@@ -294,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_name_and_its_aliases_the_last_alias_counts_and_that_is_told() {
+    fn of_a_name_and_its_aliases_the_last_alias_counts_and_that_is_reported() {
         let args = vars(serde_json::json!({"name": "/z", "path": "/x", "dest": "/y", "mode": "0600"}));
         let (args, twice) = without_aliases(&DOC, args);
         let twice: Vec<String> = twice.iter().map(ToString::to_string).collect();

@@ -5,8 +5,8 @@ use minijinja::value::ValueKind;
 
 use super::spec::{Spec, options, spec_items, texts};
 use crate::modules::arguments;
-use crate::value::Value;
 use crate::value::doc::ArgumentKind;
+use crate::value::{Value, truth};
 
 /// Values by the names of arguments.
 type Values = IndexMap<String, Value>;
@@ -238,14 +238,14 @@ fn groups(terms: &Value) -> Vec<Vec<String>> {
     }
 }
 
-/// YAML makes `yes` a boolean; if one choice can be meant, it is.
+/// Whether YAML may have made one of the choices this boolean.
 fn is_boolean_word(value: &Value, choices: &[Value]) -> bool {
-    let words: &[&str] = match value.to_string().as_str() {
-        "True" => &["y", "yes", "on", "1", "true", "t"],
-        "False" => &["n", "no", "off", "0", "false", "f"],
+    let said = match value.to_string().as_str() {
+        "True" => true,
+        "False" => false,
         _ => return false,
     };
-    choices.iter().filter(|choice| choice.as_str().is_some_and(|text| words.contains(&text))).count() == 1
+    truth::choice_of(said, choices.iter().filter_map(Value::as_str)).is_some()
 }
 
 /// A value as its type, or why it is none.
