@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::arguments::COMMANDS;
 use super::inherit::InheritedKeywords;
 use super::loader::{LoadState, Loaded, Loader, OwnPrograms};
 use super::{Base, Play};
+use crate::value::doc::COMMAND_MODULES;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{self, Node, NodeKind};
 use crate::value::{Origin, Source, Vars};
@@ -43,7 +43,9 @@ impl LoadState<'_> {
         self.collect(found)?;
         self.loader.known.own_words(&OwnPrograms::beside(asked.directory));
         self.loader.known.own_words(&self.loader.words);
-        if asked.args.trim().is_empty() && COMMANDS.contains(&asked.module.rsplit('.').next().unwrap_or_default()) {
+        if asked.args.trim().is_empty()
+            && COMMAND_MODULES.contains(&asked.module.rsplit('.').next().unwrap_or_default())
+        {
             let complaint = Diagnostic::new(format!("{} needs a command", asked.module), Some(&module.origin));
             self.complain(complaint.hint("pass it with -a, or choose another module with -m"));
             return None;

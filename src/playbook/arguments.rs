@@ -9,14 +9,11 @@ use super::free_form::{self, UnbalancedQuote};
 use super::loader::LoadState;
 use super::read::{bool_of, is_float, is_int, is_null, is_template, pairs};
 use super::{Action, Keywords, SourceValue, include, variable_names};
-use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, Doc};
+use crate::value::doc::{ANY_NAME, Argument, ArgumentKind, COMMAND_MODULES, Doc};
 use crate::value::nearest::did_you_mean;
 use crate::value::origin::Diagnostic;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Template, has_marks, truth};
-
-/// Modules whose text is a command: only their known arguments are taken out of it.
-pub(super) const COMMANDS: &[&str] = &["command", "shell", "raw", "script"];
 
 type Arguments = IndexMap<Arc<str>, SourceValue>;
 
@@ -81,7 +78,7 @@ impl LoadState<'_> {
             *more = self.written(node);
             return true;
         }
-        let is_command = COMMANDS.contains(&doc.name);
+        let is_command = COMMAND_MODULES.contains(&doc.name);
         let is_key = |key: &str| !is_command || key != doc.free_form.unwrap_or_default() && doc.argument(key).is_some();
         let form = match free_form::parse_free_form(&text, is_key) {
             Ok(form) => form,

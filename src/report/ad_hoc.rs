@@ -11,9 +11,7 @@ use super::json::to_json;
 use super::paint::{Colour, harmless, indented, plain_json};
 use super::{Report, diff};
 use crate::engine::{Event, Status, TaskResult};
-
-/// Modules whose result is the words of a program.
-const PROGRAMS: &[&str] = &["command", "shell", "raw", "script"];
+use crate::value::doc::COMMAND_MODULES;
 
 /// How results are reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,7 +49,7 @@ impl AdHoc {
         {
             self.say(colour, &line)?;
         }
-        let object = told(result, action != "debug" || self.style.one_line);
+        let object = reported(result, action != "debug" || self.style.one_line);
         if let Some(directory) = &self.style.tree {
             write_result_file(directory, host, &object)?;
         }
@@ -64,7 +62,7 @@ impl AdHoc {
         };
         // A job that still runs, or that was waited for, is reported with its name.
         let there = |name| result.values.contains_key(name);
-        let program = PROGRAMS.contains(&action) && there("rc") && !there("ansible_job_id");
+        let program = COMMAND_MODULES.contains(&action) && there("rc") && !there("ansible_job_id");
         let text = match (program, self.style.one_line) {
             (true, false) => format!("{host} | {} | {}", word.trim_end_matches('!'), words(&object)),
             (true, true) => format!("{host} | {} | {}", word.trim_end_matches('!'), line(&object)),
@@ -95,7 +93,7 @@ impl Report for AdHoc {
 }
 
 /// The result as an object, its keys in order; `debug` omits the field changed.
-fn told(result: &TaskResult, changed: bool) -> Plain {
+fn reported(result: &TaskResult, changed: bool) -> Plain {
     let mut object: Map<String, Plain> =
         result.values.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect();
     if result.no_log {

@@ -85,6 +85,9 @@ pub fn listed(arguments: &[Argument]) -> String {
     arguments.iter().map(|argument| argument.name).collect::<Vec<_>>().join(", ")
 }
 
+/// Modules that run a command which the user writes as text, and whose result is what it printed.
+pub const COMMAND_MODULES: &[&str] = &["command", "shell", "raw", "script"];
+
 /// The type of an argument; values are coerced to it as Ansible does (`"yes"` is true, `"a,b"` a list).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentKind {

@@ -7,9 +7,7 @@ use crate::cli::run::{self, AdHocArgs};
 use crate::cli::{CliError, ExitCode};
 use crate::report::{AdHocStyle, OutputFormat};
 use crate::settings::list;
-
-/// Modules that mean nothing without arguments.
-const NEEDY: &[&str] = &["command", "shell", "raw", "script"];
+use crate::value::doc::COMMAND_MODULES;
 
 /// Loads, checks and runs.
 pub(super) fn run_ansible(args: &AdHocArgs) -> Result<ExitCode, CliError> {
@@ -18,7 +16,7 @@ pub(super) fn run_ansible(args: &AdHocArgs) -> Result<ExitCode, CliError> {
     let module = module.unwrap_or_else(|| "command".to_owned());
     let given = args.args.clone().or_else(|| settings.text_setting(&list::MODULE_ARGS)).unwrap_or_default();
     let short = module.strip_prefix("ansible.builtin.").unwrap_or(&module);
-    if !args.list_hosts && given.is_empty() && NEEDY.contains(&short) {
+    if !args.list_hosts && given.is_empty() && COMMAND_MODULES.contains(&short) {
         return Err(CliError::Asked(anyhow!("No argument passed to {module} module")));
     }
     begin_output("ansible", args.reporting.verbosity(&settings), &settings)?;

@@ -10,9 +10,7 @@ use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::report::ad_hoc::{AdHocStyle, write_result_file};
 use crate::report::paint::{Colour, harmless};
 use crate::report::{DisplayOptions, Report};
-
-/// Modules whose result is the words of a program.
-const PROGRAMS: &[&str] = &["command", "shell", "raw", "script"];
+use crate::value::doc::COMMAND_MODULES;
 
 pub(in crate::report) struct Minimal {
     out: Box<dyn Write + Send>,
@@ -78,12 +76,12 @@ impl Minimal {
             _ => ("SUCCESS", Colour::Green),
         };
         // A job is reported with its name.
-        let program = PROGRAMS.contains(&task.action)
+        let program = COMMAND_MODULES.contains(&task.action)
             && result.status != Status::Unreachable
             && !object.contains_key("ansible_job_id");
         if program {
-            let told = if self.style.one_line { line(&object) } else { words(&object) };
-            self.say(colour, &format!("{host} | {} | {told}", word.trim_end_matches('!')))?;
+            let reported = if self.style.one_line { line(&object) } else { words(&object) };
+            self.say(colour, &format!("{host} | {} | {reported}", word.trim_end_matches('!')))?;
             // The oneline callback prints a failure of a program twice.
             if !(self.style.one_line && failed) {
                 return Ok(());
@@ -165,7 +163,7 @@ mod tests {
     use crate::report::example_run::{self, CapturedOutput};
     use crate::value::{Value, Vars};
 
-    fn told(one_line: bool, result: TaskResult) -> String {
+    fn reported(one_line: bool, result: TaskResult) -> String {
         let (out, err) = (CapturedOutput::default(), CapturedOutput::default());
         let style = AdHocStyle { one_line, tree: None };
         let mut report = Minimal::new(Box::new(out.clone()), Box::new(err), style, false, 0, DisplayOptions::default());
@@ -181,20 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_told_by_its_words() {
-        assert_eq!(told(false, ran(Status::Changed, 0)), "h1 | CHANGED | rc=0 >>\na\nbcm\n");
-        assert_eq!(told(true, ran(Status::Changed, 0)), "h1 | CHANGED | rc=0 | (stdout) a\\nb (stderr) c\n");
+    fn a_program_is_reported_by_its_words() {
+        assert_eq!(reported(false, ran(Status::Changed, 0)), "h1 | CHANGED | rc=0 >>\na\nbcm\n");
+        assert_eq!(reported(true, ran(Status::Changed, 0)), "h1 | CHANGED | rc=0 | (stdout) a\\nb (stderr) c\n");
     }
 
     #[test]
     fn a_failure_has_a_reason_and_on_one_line_its_result() {
-        let long = told(false, ran(Status::Failed, 1));
+        let long = reported(false, ran(Status::Failed, 1));
         assert!(
             long.starts_with("[ERROR]: Task failed: Module failed: m\nOrigin: <adhoc 'command' task>\n\n"),
             "{long}"
         );
         assert!(long.ends_with("h1 | FAILED | rc=1 >>\na\nbcm\n"), "{long}");
-        let short = told(true, ran(Status::Failed, 1));
+        let short = reported(true, ran(Status::Failed, 1));
         assert!(short.ends_with("\nh1 | FAILED! => {\"changed\": false,\"msg\": \"m\",\"rc\": 1,\"stderr\": \"c\",\"stdout\": \"a\\nb\"}\n"), "{short}");
     }
 }
