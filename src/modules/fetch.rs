@@ -30,6 +30,7 @@ pub(super) struct FetchChange {
 impl Module for Fetch {
     const CHANGES: Changes = Changes::Files;
     const ASYNC: Async = Async::Never;
+    const PATH_IS_ON_HOST: bool = false;
     const DOC: Doc = Doc {
         name: "fetch",
         collection: "ansible.builtin",
@@ -202,12 +203,13 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&there).unwrap(), "abc");
         assert_eq!(value(&done.outcome, "dest"), there.to_str().unwrap());
         assert_eq!(value(&done.outcome, "checksum"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+        assert!(!done.outcome.values.contains_key("owner"), "dest is on the controller");
         std::fs::write(&src, "abcd").unwrap();
         assert!(bench.run_twice(task).await.changed);
     }
 
     #[tokio::test]
-    async fn flat_goes_where_it_is_told() {
+    async fn flat_goes_to_the_given_path() {
         let bench = bench().await;
         bench.on_host("x", "abc");
         bench.run_twice("fetch: {src: HOST/x, dest: HERE/deep/down/, flat: true}").await;

@@ -185,6 +185,8 @@ pub trait Module: DeserializeOwned + Send + Sync + 'static {
     const CHANGES: Changes;
     /// What `async` means for it. Where Ansible has an action of the controller's, it is [`Async::Never`].
     const ASYNC: Async = Async::Limit;
+    /// Whether the path in its outcome is one of the host: the file there gets labels, and its attributes are reported.
+    const PATH_IS_ON_HOST: bool = true;
     /// What `plan` found to do.
     type Change: Send;
 
@@ -540,8 +542,7 @@ async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<
     let module: M = arguments::parse_arguments(args)?;
     let remote = opened(remote);
     let mut done = plan_and_apply(&module, remote, here).await?;
-    // The path that `fetch` names is one of the controller.
-    if M::DOC.name != "fetch" {
+    if M::PATH_IS_ON_HOST {
         labels.settle(&mut done, remote, here).await?;
         done.outcome = file_attributes::complete(done.outcome, remote).await?;
     }
@@ -554,10 +555,10 @@ async fn plan_and_apply<M: Module>(module: &M, remote: &Remote, here: &Controlle
         Plan::Unchanged(outcome) => return Ok(ModuleResult { changed: false, diff: Vec::new(), outcome }),
         Plan::Change { diff, outcome, .. } if here.check => return Ok(ModuleResult { changed: true, diff, outcome }),
         plan @ (Plan::Unknown(_) | Plan::NotInCheckMode(..)) if here.check => {
-            let told = if let Plan::NotInCheckMode(outcome, _) = plan { outcome } else { Outcome::default() };
+            let reported = if let Plan::NotInCheckMode(outcome, _) = plan { outcome } else { Outcome::default() };
             let message = || format!("{} would have run if not in check mode", M::DOC.name);
-            let message = told.message.clone().or_else(|| Some(message()));
-            let outcome = Outcome { skipped: true, message, ..told };
+            let message = reported.message.clone().or_else(|| Some(message()));
+            let outcome = Outcome { skipped: true, message, ..reported };
             return Ok(ModuleResult { changed: false, diff: Vec::new(), outcome });
         }
         Plan::Change { diff, change, .. } => (diff, true, change),
@@ -625,6 +626,13 @@ mod tests {
         let jobs: Vec<_> =
             MODULES.iter().filter(|entry| entry.asynchronous == Async::Job).map(|entry| entry.doc.name).collect();
         assert_eq!(jobs, ["command", "script", "shell"]);
+    }
+
+    #[test]
+    fn a_module_that_runs_a_command_takes_it_as_text() {
+        for name in crate::value::doc::COMMAND_MODULES {
+            assert!(find_module(name).unwrap().doc.free_form.is_some(), "{name}");
+        }
     }
 
     #[test]
