@@ -10,6 +10,7 @@ mod deployment;
 mod document;
 mod etcd;
 mod foreign;
+mod load_balancer;
 mod members;
 pub mod names;
 mod place;
@@ -29,13 +30,14 @@ use crate::value::origin::{Diagnostic, Source};
 use crate::value::yaml::Node;
 
 pub use components::{Component, Components};
-pub use control_plane::{ControlPlane, LoadBalancer};
+pub use control_plane::ControlPlane;
 pub use deployment::{
     Addon, AddonState, Architecture, Bastion, Certificates, CustomAuthority, Hook, HookTime, Host, HostCluster,
     HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, KarmadaDeploymentStatus, Ssh, Stage,
 };
 pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
+pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
 pub use reference::{FileReference, Reference, SecretKey};
 pub use schema::{acting_definitions, definitions};
