@@ -17,7 +17,7 @@ pub(super) struct OperationArgs {
     /// Only show what would be done
     #[arg(long)]
     check: bool,
-    /// Go on without asking
+    /// Do not ask for confirmation
     #[arg(short = 'y', long)]
     yes: bool,
     /// Take over the lock from a run that still holds it, such as a suspended one

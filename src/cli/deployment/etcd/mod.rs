@@ -28,10 +28,10 @@ enum EtcdCommand {
     Backups(backup::BackupsArgs),
 }
 
-/// The checks that are left out.
+/// The checks that are skipped.
 #[derive(Debug, Args)]
 struct SkipArgs {
-    /// Leave out one of the checks that `windlass etcd check` shows, by its name
+    /// Skip one of the checks that `windlass etcd check` shows, by its name
     #[arg(long = "skip-check", value_name = "NAME")]
     skip: Vec<String>,
 }
