@@ -11,6 +11,9 @@ use assert_cmd::Command;
 use regex::Regex;
 use serde_yaml::Value;
 
+#[path = "floors/source.rs"]
+mod source;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -90,7 +93,7 @@ fn code() -> Vec<(String, String)> {
                 || name.starts_with("src/bundle/recipes/")
                 || own.iter().any(|role| name.starts_with(role));
             let Some(text) = (!ignored).then(|| fs::read_to_string(&path).ok()).flatten() else { continue };
-            let text = if rust { text.split("#[cfg(test)]").next().unwrap().to_owned() } else { text };
+            let text = if rust { source::without_tests(&text).to_owned() } else { text };
             let comment = if rust { "//" } else { "#" };
             let lines = text.lines().map(|line| line.split(comment).next().unwrap().to_owned());
             found.push((name, lines.collect::<Vec<_>>().join("\n")));

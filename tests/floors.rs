@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 mod circles;
 #[path = "floors/names.rs"]
 mod names;
+#[path = "floors/source.rs"]
+mod source;
 
 /// The floors of `src/lib.rs`; folders on one floor do not know each other.
 const FLOORS: &[(&str, u8)] = &[
@@ -101,9 +103,8 @@ fn the_names_of_a_list_are_seen() {
 
 /// Without the tests at the foot, and without comments.
 fn code(text: &str) -> String {
-    let starts = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub(crate) mod tests {"];
-    let end = starts.iter().filter_map(|start| text.find(start)).min().unwrap_or(text.len());
-    text[..end].lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let lines = source::without_tests(text).lines();
+    lines.filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

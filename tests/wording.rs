@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
+#[path = "floors/source.rs"]
+mod source;
+
 /// In lower case, each with the words to use instead.
 const PHRASES: [(&str, &str); 32] = [
     ("made anew", "renewed, or replaced"),
@@ -78,7 +81,7 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
 /// The parts of Rust code that people read: string literals and comments. Everything else is masked, so that lines keep their
 /// numbers. Tests, at the end of a file, are skipped.
 fn shown_by_rust(code: &str) -> String {
-    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = source::without_tests(code);
     let mut shown = String::with_capacity(code.len());
     let mut rest = code;
     while let Some(letter) = rest.chars().next() {
