@@ -47,12 +47,15 @@ const PHRASES: [(&str, &str); 32] = [
     ("be it that", "even if"),
 ];
 
-/// Folders and files that people read. Of `tests`, only shell scripts are read.
-const READ: [&str; 12] = [
+/// Folders and files that people read. Of `tests`, only scripts are read.
+const READ: [&str; 15] = [
+    ".github",
     "src",
     "roles",
     "playbooks",
     "inventory",
+    "packaging",
+    "tools",
     "docs",
     "tests/e2e",
     "tests/hosts",
@@ -123,10 +126,11 @@ fn shown_by_markdown(text: &str) -> &str {
 
 /// What people read of a file; None: nothing.
 fn shown(path: &Path, text: &str) -> Option<String> {
-    match path.extension()?.to_str()? {
+    match path.extension().and_then(|extension| extension.to_str()).unwrap_or_default() {
         "rs" => Some(shown_by_rust(text)),
         "md" => Some(shown_by_markdown(text).to_owned()),
-        "yml" | "j2" | "sh" => Some(text.to_owned()),
+        "yml" | "j2" | "sh" | "py" => Some(text.to_owned()),
+        "" if text.starts_with("#!") || path.ends_with("debian/control") => Some(text.to_owned()),
         _ => None,
     }
 }
@@ -161,7 +165,7 @@ fn each_text(mut each: impl FnMut(&Path, &str)) {
         files(&repository().join(name), &mut paths);
     }
     let is_test = |path: &Path| path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs");
-    let is_script = |path: &Path| path.extension().is_some_and(|extension| extension == "sh");
+    let is_script = |path: &Path| path.extension().is_none_or(|extension| extension == "sh" || extension == "py");
     paths.retain(|path| is_script(path) || !is_test(path.strip_prefix(repository()).unwrap()));
     paths.sort();
     for path in paths {
@@ -273,5 +277,7 @@ fn a_phrase_is_found_in_messages_comments_and_names_and_nowhere_else() {
     assert_eq!(in_file("a.md", "It goes on.\n\n## Glossary\n\n| retry | again | anew |\n"), 1);
     assert_eq!(in_file("a.md", "h2: file /a is another.\n"), 1);
     assert_eq!(in_file("a.md", "is anotherness, this another\n"), 0);
+    assert_eq!(in_file("tools/a", "#!/bin/bash\n# Whoever reads this\n"), 1);
     assert_eq!(in_file("a.png", "whoever"), 0);
+    assert_eq!(in_file("LICENSE", "whoever"), 0);
 }
