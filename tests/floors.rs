@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
+
 #[path = "floors/circles.rs"]
 mod circles;
 #[path = "floors/names.rs"]
@@ -103,8 +105,25 @@ fn the_names_of_a_list_are_seen() {
 
 /// Without the tests at the foot, and without comments.
 fn code(text: &str) -> String {
-    let lines = source::without_tests(text).lines();
-    lines.filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    source::without_tests(text)
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn every_folder_has_a_floor() {
+    let mut folders: Vec<String> = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    folders.sort();
+    let mut known: Vec<&str> = FLOORS.iter().map(|(name, _)| *name).collect();
+    known.sort_unstable();
+    assert_eq!(folders, known, "put every folder of src on a floor");
 }
 
 #[test]
@@ -194,17 +213,26 @@ fn a_test_that_skips_itself_is_found() {
 
 /// What a process keeps, and why two runs cannot see each other in it.
 const KEPT_BY_THE_PROCESS: &[(&str, &str)] = &[
+    ("CARRIED", "the playbooks in the binary that a command uses; of the thread that runs it"),
     ("COMPILED", "patterns, by their text"),
     ("ENGINES", "template engines, by the filters and lookups that they have; nothing in one depends on anything else"),
+    ("FAILED", "of the text that a thread renders, until it is rendered"),
+    ("FAULT", "of the text that a thread renders, until it is rendered"),
+    ("GUARDED", "of the text that a thread renders, until it is rendered"),
+    ("NESTED", "of the text that a thread renders, until it is rendered"),
+    ("ONCE", "whether the process has its panic hook"),
     ("OPENED", "own modules, by name, file and style; a task reads the file again"),
+    ("OUTPUT", "of the text that a thread renders, until it is rendered"),
+    ("RUNNING", "of the text that a thread renders, until it is rendered"),
+    ("WORDING", "how one command prints messages; of the thread that runs it"),
 ];
 
 /// The names of statics that change: what lasts as long as the process.
 fn changing_statics(text: &str) -> Vec<&str> {
-    let changing = ["Mutex<", "RwLock<", "Atomic", "OnceLock<", "OnceCell<", "TextCache<"];
-    let statics = text.lines().filter_map(|line| line.trim_start().trim_start_matches("pub ").strip_prefix("static "));
-    let statics = statics.filter_map(|rest| rest.split_once(':'));
-    statics.filter(|(_, kind)| changing.iter().any(|word| kind.contains(word))).map(|(name, _)| name).collect()
+    let changing = ["Mutex<", "RwLock<", "Atomic", "OnceLock<", "OnceCell<", "Once ", "Cell<", "TextCache<"];
+    let named = Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?static (?:mut )?(\w+):([^;=]*)").unwrap();
+    let statics = named.captures_iter(text).map(|found| found.extract().1);
+    statics.filter(|[_, kind]| changing.iter().any(|word| kind.contains(word))).map(|[name, _]| name).collect()
 }
 
 #[test]
@@ -218,8 +246,10 @@ fn caches_and_registries_belong_to_a_run() {
 
 #[test]
 fn a_static_that_changes_is_found() {
-    let text = "static A: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);\n    pub static B: AtomicBool = x;\nstatic C: &str = \"\";";
-    assert_eq!(changing_statics(text), ["A", "B"]);
+    let text = "static A: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);\n    pub static B: AtomicBool = x;\n\
+        static C: &str = \"\";\npub(super) static D: Mutex<u8> = x;\nthread_local! {\n    static E: Cell<u8> = const { x };\n    \
+        pub(in crate::a) static F: RefCell<u8> = x;\n}\nstatic G:\n    RwLock<u8> = x;\nstatic mut H: OnceCell<u8> = x;\n";
+    assert_eq!(changing_statics(text), ["A", "B", "D", "E", "F", "G", "H"]);
 }
 
 #[test]
