@@ -19,6 +19,7 @@ pub mod observation;
 pub mod operation;
 pub mod plan;
 pub mod planning;
+mod reply;
 mod site;
 pub mod stage;
 pub mod status;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::contract::{Reported as _, Status};
+use super::contract::Status;
 use super::control::{Control, Outcome};
 use super::journal::Journal;
 use super::lock::Holder;
-use super::{Deployment, Error, Run, Site};
-use crate::engine::{self, Event};
+use super::reply::{self, Reply};
+use super::{Deployment, Error, Site};
+use crate::value::Vars;
 
 /// What was found.
 pub struct Report {
@@ -32,33 +33,13 @@ pub struct Report {
 pub async fn read_status(site: &Site, control: &Control) -> Result<Option<Report>, Error> {
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
-    let playbook = site.playbook_path(Status::PLAYBOOK);
-    let job = phase.job(Run { playbook: Some(&playbook), ..Run::default() }, control).await?;
-    let mut unreachable = BTreeMap::new();
-    let mut failures = Vec::new();
-    let recap = control
-        .run
-        .watch(job, |event| {
-            if let Event::Result { host, result, .. } = event
-                && let Some(message) = &result.message
-            {
-                match result.status {
-                    engine::Status::Unreachable => {
-                        unreachable.entry(host.to_string()).or_insert_with(|| message.clone());
-                    }
-                    engine::Status::Failed => failures.push(format!("{host}: {message}")),
-                    _ => {}
-                }
-            }
-        })
-        .await?;
-    let Some(recap) = recap else { return Ok(None) };
+    let Some(reply) = reply::run_reporting_playbook(&phase, Vars::default(), None, control).await? else {
+        return Ok(None);
+    };
     let holder = deployment.holder().await;
     let is_running =
         |journal: &Journal| holder.as_ref().is_some_and(|holder| holder.record.run.as_ref() == Some(&journal.apply));
     let unfinished = deployment.journal().await.filter(|journal| !journal.done && !is_running(journal));
-    let reported = recap.stats.run.get(Status::VARIABLE);
-    let status = reported.map(Status::read).transpose().map_err(Error::Observation)?;
-    let outcome = Outcome::of_recap(&recap);
+    let Reply { reported: status, unreachable, failures, outcome } = reply;
     Ok(Some(Report { deployment, status, unreachable, failures, holder, unfinished, outcome }))
 }

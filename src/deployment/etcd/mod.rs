@@ -4,44 +4,19 @@
 pub mod backup;
 pub mod check;
 
-use std::collections::BTreeMap;
-
 use super::contract::Reported;
-use super::control::{Control, Outcome};
+use super::control::Control;
 use super::lock::Lock;
+pub use super::reply::Reply;
 use super::stage::Stage;
-use super::{Error, Phase, Run};
-use crate::engine::{self, Event, TaskResult};
+use super::{Error, Phase, reply};
 use crate::value::Vars;
-
-/// What a playbook reported, and what went wrong.
-pub struct Reply<T> {
-    /// None: no host was left to report it.
-    pub reported: Option<T>,
-    /// Hosts that were not reached, with the reason.
-    pub unreachable: BTreeMap<String, String>,
-    /// Tasks that failed: `HOST: MESSAGE`.
-    pub failures: Vec<String>,
-    pub outcome: Outcome,
-}
 
 /// A playbook that finds no host does nothing, which is no success.
 pub(super) fn refuse_without_hosts(phase: &Phase<'_>) -> Result<(), Error> {
     match Stage::Etcd.hosts(phase.inventory()).is_empty() {
         true => Err(Error::NoEtcdHosts),
         false => Ok(()),
-    }
-}
-
-/// The end of what a program that failed wrote to stderr, unless it is to be hidden.
-fn last_words(result: &TaskResult) -> String {
-    let stderr = result.values.get("stderr").filter(|_| !result.no_log).and_then(|value| value.as_str().map(str::trim));
-    match stderr {
-        Some(text) if !text.is_empty() => {
-            let from = text.char_indices().rev().nth(399).map_or(0, |(at, _)| at);
-            format!(": {}", &text[from..])
-        }
-        _ => String::new(),
     }
 }
 
@@ -56,28 +31,5 @@ pub(super) async fn ask<T: Reported>(
     control: &Control,
 ) -> Result<Option<Reply<T>>, Error> {
     refuse_without_hosts(phase)?;
-    let playbook = phase.site().playbook_path(T::PLAYBOOK);
-    let hold = lock.map(|lock| lock.hold().clone());
-    let job = phase.job(Run { playbook: Some(&playbook), vars, hold, ..Run::default() }, control).await?;
-    let mut unreachable = BTreeMap::new();
-    let mut failures = Vec::new();
-    let recap = control
-        .run
-        .watch(job, |event| {
-            if let Event::Result { host, result, .. } = event
-                && let Some(message) = &result.message
-            {
-                match result.status {
-                    engine::Status::Unreachable => {
-                        unreachable.entry(host.to_string()).or_insert_with(|| message.clone());
-                    }
-                    engine::Status::Failed => failures.push(format!("{host}: {message}{}", last_words(result))),
-                    _ => {}
-                }
-            }
-        })
-        .await?;
-    let Some(recap) = recap else { return Ok(None) };
-    let reported = recap.stats.run.get(T::VARIABLE).map(T::read).transpose().map_err(Error::Observation)?;
-    Ok(Some(Reply { reported, unreachable, failures, outcome: Outcome::of_recap(&recap) }))
+    reply::run_reporting_playbook(phase, vars, lock, control).await
 }
