@@ -8,6 +8,7 @@ use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
 use super::plan::{ASKED, Plan, PlannedStage, StageState, asked, moved};
+use super::recorded_operation::RecordedOperation;
 use super::stage::{self, Stage};
 use super::{Deployment, Error, Run, Site, planning};
 use crate::value::Vars;
@@ -186,7 +187,7 @@ struct Stages<'a> {
 impl<'a> Stages<'a> {
     fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
         let journal = Journal::new_journal(
-            journal::APPLY,
+            RecordedOperation::Apply,
             &proposal.deployment.name,
             asked(&proposal.plan.observed).as_deref(),
             lock,

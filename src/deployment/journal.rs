@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::control::{Control, Outcome, Progress};
 use super::lock::{Lock, within};
+use super::recorded_operation::{RecordedOperation, is_plain};
 use super::stage::Stage;
 use crate::remote::{Attributes, Remote};
 
@@ -19,9 +20,8 @@ pub struct Journal {
     pub token: u64,
     /// The run, as in the lock.
     pub apply: String,
-    /// `apply`, or the [command](super::operation::Operation::command) of another operation.
     #[serde(rename = "deed")]
-    pub operation: String,
+    pub operation: RecordedOperation,
     pub deployment: String,
     /// SHA-256 of the request.
     pub digest: String,
@@ -41,12 +41,6 @@ pub struct Journal {
     pub host: String,
 }
 
-/// The operation that makes a deployment what it is described to be.
-pub const APPLY: &str = "apply";
-/// The others, each by its sub-command.
-pub(super) const OPERATIONS: [&str; 6] =
-    ["upgrade", "rollback", "certificates", "remove-host", "etcd remove-member", "etcd replace-member"];
-
 /// A stage in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
@@ -55,34 +49,14 @@ pub struct JournalEntry {
     pub done: bool,
 }
 
-/// What the name of a host, component or member may be in a journal.
-fn is_plain(text: &str) -> bool {
-    !text.starts_with('-') && text.chars().all(|c| c.is_alphanumeric() || "-._:[]@".contains(c)) && text.len() < 256
-}
-
-/// Whether this is an operation that a journal can name.
-pub(super) fn is_operation(command: &str) -> bool {
-    let words: Vec<&str> = command.split(' ').collect();
-    match words.as_slice() {
-        [name] => *name == APPLY || OPERATIONS.contains(name),
-        ["upgrade" | "rollback", "--component", component] => is_plain(component),
-        ["remove-host", host] => is_plain(host),
-        ["etcd", "remove-member", names @ .., "--allow-even"]
-        | ["etcd", "remove-member" | "replace-member", names @ ..] => {
-            !names.is_empty() && names.iter().all(|name| is_plain(name))
-        }
-        _ => false,
-    }
-}
-
 impl Journal {
     /// The journal of an operation that starts. `digest`: of the request.
-    pub fn new_journal(operation: &str, deployment: &str, digest: Option<&str>, lock: &Lock) -> Journal {
+    pub fn new_journal(operation: RecordedOperation, deployment: &str, digest: Option<&str>, lock: &Lock) -> Journal {
         let record = &lock.hold().record;
         Journal {
             token: record.token,
             apply: record.run.clone().unwrap_or_default(),
-            operation: operation.to_owned(),
+            operation,
             deployment: deployment.to_owned(),
             digest: digest.unwrap_or_default().to_owned(),
             who: record.holder.clone(),
@@ -126,10 +100,10 @@ impl Journal {
 
     /// Whether this is a journal of the same run that came as far as the other, by the same way.
     fn has_been_at(&self, other: &Journal) -> bool {
-        let run =
-            |of: &Journal| (of.token, of.begun, [&of.apply, &of.operation, &of.digest, &of.who].map(String::clone));
+        let is_same_run = (self.token, self.begun, &self.apply, &self.operation, &self.digest, &self.who)
+            == (other.token, other.begun, &other.apply, &other.operation, &other.digest, &other.who);
         let entries = self.stages.iter().zip(&other.stages);
-        run(self) == run(other)
+        is_same_run
             && self.done >= other.done
             && self.stages.len() >= other.stages.len()
             && entries.into_iter().all(|(own, of_other)| {
@@ -144,12 +118,12 @@ impl Journal {
 
     /// Whether an apply resumes it.
     pub fn is_apply(&self) -> bool {
-        self.operation == APPLY
+        self.operation == RecordedOperation::Apply
     }
 
     /// What a person can do about an operation that did not come to its end.
     pub fn how_to_resume(&self) -> String {
-        let is_upgrade = self.operation.starts_with("upgrade");
+        let is_upgrade = matches!(self.operation, RecordedOperation::Upgrade { .. });
         let back = if is_upgrade { " (with its --bundle, if it had one), or windlass rollback to go back" } else { "" };
         let end = if self.is_apply() { "" } else { "; if nothing is left of it to do, windlass apply closes it" };
         format!("run windlass {} to resume it{back}{end}", self.operation)
@@ -170,7 +144,7 @@ impl Journal {
             .chars()
             .map(|c| if is_plain(c.encode_utf8(&mut [0; 4])) || c == '-' { c } else { '?' })
             .collect();
-        is_operation(&journal.operation).then_some(journal)
+        Some(journal)
     }
 }
 
@@ -261,7 +235,7 @@ mod tests {
         Journal {
             token: 7,
             apply: "r".into(),
-            operation: APPLY.into(),
+            operation: RecordedOperation::Apply,
             deployment: "d".into(),
             digest: "0".into(),
             who: "a@b".into(),
@@ -274,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanged_names_are_told_from_new_ones() {
+    fn exchanged_names_are_distinguished_from_new_ones() {
         let on = |name: &str, known: &str| (name.into(), Journal { host: known.into(), ..journal(&[], true) });
         let names: [Arc<str>; 3] = ["h1".into(), "h2".into(), "h3".into()];
         let found = [on("h1", "h2"), on("h2", "h1"), on("h3", "h3")];
@@ -292,23 +266,14 @@ mod tests {
 
     #[test]
     fn what_a_host_made_up_is_no_journal() {
-        let forged = |change: fn(&mut Journal)| {
-            let mut journal = journal(&[("etcd", false)], false);
-            change(&mut journal);
-            Journal::parse(&serde_json::to_vec(&journal).unwrap())
+        let forged = |field: &str, value: &str| {
+            let mut json = serde_json::to_value(journal(&[("etcd", false)], false)).unwrap();
+            json[field] = value.into();
+            Journal::parse(json.to_string().as_bytes())
         };
-        assert!(forged(|journal| journal.operation = "remove-host h2".into()).is_some());
-        assert!(forged(|journal| journal.operation = "etcd remove-member h2 h3 --allow-even".into()).is_some());
-        assert!(forged(|journal| journal.operation = "etcd replace-member h2".into()).is_some());
-        assert_eq!(forged(|journal| journal.operation = "etcd replace-member".into()), None);
-        assert_eq!(forged(|journal| journal.operation = "etcd remove-member --yes".into()), None);
-        assert_eq!(forged(|journal| journal.operation = "destroy --name karmada".into()), None);
-        assert_eq!(forged(|journal| journal.operation = "upgrade\nh9 is well".into()), None);
-        assert_eq!(forged(|journal| journal.operation = "upgrade --bundle /srv/x --yes".into()), None);
-        assert_eq!(forged(|journal| journal.operation = "apply --yes; curl x|sh".into()), None);
-        assert_eq!(forged(|journal| journal.operation = "remove-host --yes".into()), None);
-        assert!(forged(|journal| journal.operation = "upgrade --component scheduler".into()).is_some());
-        let who = forged(|journal| journal.who = "a-b@c\nh9: run x".into()).unwrap().who;
+        assert!(forged("deed", "remove-host h2").is_some());
+        assert_eq!(forged("deed", "apply --yes; curl x|sh"), None);
+        let who = forged("who", "a-b@c\nh9: run x").unwrap().who;
         assert_eq!(who, "a-b@c?h9:?run?x");
         // One host alone does not hide the journals of the others, whatever it writes there and into its lock.
         let of = |token: u64, done: bool| Journal { token, ..journal(&[("etcd", done)], done) };
@@ -320,7 +285,7 @@ mod tests {
         assert_eq!(newest(&[of(1 << 61, false), open.clone(), open.clone()], 3, 0), Some((8, false)));
         // Nor what becomes of theirs; nor does it make one up for a run that took the lock and did nothing.
         assert_eq!(newest(&[of(8, true), open.clone(), open.clone()], 3, 0), Some((8, false)));
-        let made_up = Journal { operation: "remove-host h2".into(), ..of(9, false) };
+        let made_up = Journal { operation: RecordedOperation::RemoveHost("h2".into()), ..of(9, false) };
         assert_eq!(newest(&[made_up, open.clone(), open.clone()], 3, 0), Some((8, false)));
         let elsewhere = Journal { token: 8, ..journal(&[("addons", false)], false) };
         let stages = [elsewhere, open.clone(), open.clone()];
@@ -338,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stage_to_go_on_with_is_the_one_that_was_not_ended() {
+    fn the_stage_to_resume_is_the_one_that_was_not_ended() {
         assert_eq!(journal(&[("etcd", true), ("controlPlane", false)], false).open_stage(), Some(Stage::ControlPlane));
         assert_eq!(journal(&[("etcd", true)], false).open_stage(), None);
         assert_eq!(journal(&[("etcd", false)], true).open_stage(), None);

@@ -19,6 +19,7 @@ pub mod observation;
 pub mod operation;
 pub mod plan;
 pub mod planning;
+pub mod recorded_operation;
 mod reply;
 mod site;
 pub mod stage;
