@@ -32,25 +32,25 @@ fn here(arguments: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
-fn a_command_is_told_by_what_it_says() {
-    let (code, told, _) = here(&["all", "-a", "echo hi"]);
-    assert_eq!((code, told.as_str()), (0, "a | CHANGED | rc=0 >>\nhi\nb | CHANGED | rc=0 >>\nhi"));
-    let (code, told, _) = here(&["a", "-m", "shell", "-a", "echo out; echo err >&2; exit 3"]);
-    assert_eq!((code, told.as_str()), (2, "a | FAILED | rc=3 >>\nout\nerr\nnon-zero return code"));
-    let (_, told, _) = here(&["a", "-o", "-m", "shell", "-a", "echo one; echo two; echo err >&2"]);
-    assert_eq!(told, "a | CHANGED | rc=0 | (stdout) one\\ntwo (stderr) err");
-    let (code, told, _) = here(&["a", "-C", "-a", "echo hi"]);
-    assert_eq!((code, told.as_str()), (0, "a | SKIPPED"));
+fn a_command_is_reported_by_what_it_says() {
+    let (code, reported, _) = here(&["all", "-a", "echo hi"]);
+    assert_eq!((code, reported.as_str()), (0, "a | CHANGED | rc=0 >>\nhi\nb | CHANGED | rc=0 >>\nhi"));
+    let (code, reported, _) = here(&["a", "-m", "shell", "-a", "echo out; echo err >&2; exit 3"]);
+    assert_eq!((code, reported.as_str()), (2, "a | FAILED | rc=3 >>\nout\nerr\nnon-zero return code"));
+    let (_, reported, _) = here(&["a", "-o", "-m", "shell", "-a", "echo one; echo two; echo err >&2"]);
+    assert_eq!(reported, "a | CHANGED | rc=0 | (stdout) one\\ntwo (stderr) err");
+    let (code, reported, _) = here(&["a", "-C", "-a", "echo hi"]);
+    assert_eq!((code, reported.as_str()), (0, "a | SKIPPED"));
 }
 
 #[test]
-fn other_modules_are_told_as_json() {
-    let (code, told, _) = here(&["all", "-l", "a", "-m", "ping"]);
-    assert_eq!((code, told.as_str()), (0, "a | SUCCESS => {\n    \"changed\": false,\n    \"ping\": \"pong\"\n}"));
-    let (_, told, _) = here(&["a", "-o", "-m", "debug", "-a", "msg={{ inventory_hostname }}", "-e", "x=1"]);
-    assert_eq!(told, "a | SUCCESS => {\"changed\":false,\"msg\":\"a\"}");
-    let (code, told, _) = here(&["a", "-m", "assert", "-a", r#"{"that": ["x == '1'", "x == '2'"]}"#, "-e", "x=1"]);
-    assert!(code == 2 && told.starts_with("a | FAILED! => {\n    \"assertion\": \"x == '2'\","), "{told}");
+fn other_modules_are_reported_as_json() {
+    let (code, reported, _) = here(&["all", "-l", "a", "-m", "ping"]);
+    assert_eq!((code, reported.as_str()), (0, "a | SUCCESS => {\n    \"changed\": false,\n    \"ping\": \"pong\"\n}"));
+    let (_, reported, _) = here(&["a", "-o", "-m", "debug", "-a", "msg={{ inventory_hostname }}", "-e", "x=1"]);
+    assert_eq!(reported, "a | SUCCESS => {\"changed\":false,\"msg\":\"a\"}");
+    let (code, reported, _) = here(&["a", "-m", "assert", "-a", r#"{"that": ["x == '1'", "x == '2'"]}"#, "-e", "x=1"]);
+    assert!(code == 2 && reported.starts_with("a | FAILED! => {\n    \"assertion\": \"x == '2'\","), "{reported}");
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn changes_diffs_and_trees_are_there() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("file");
     let args = format!("dest={} content=text", file.display());
-    let (_, told, _) = run(scratch.path(), &["a", "-m", "copy", "-a", &args, "-C", "-D"]);
-    assert!(told.contains("+text") && told.contains("a | CHANGED => {") && !file.exists(), "{told}");
-    let (_, told, _) = run(scratch.path(), &["a", "-m", "copy", "-a", &args, "-t", "tree"]);
-    assert!(told.contains("a | CHANGED => {") && file.exists(), "{told}");
+    let (_, reported, _) = run(scratch.path(), &["a", "-m", "copy", "-a", &args, "-C", "-D"]);
+    assert!(reported.contains("+text") && reported.contains("a | CHANGED => {") && !file.exists(), "{reported}");
+    let (_, reported, _) = run(scratch.path(), &["a", "-m", "copy", "-a", &args, "-t", "tree"]);
+    assert!(reported.contains("a | CHANGED => {") && file.exists(), "{reported}");
     let kept = std::fs::read_to_string(scratch.path().join("tree/a")).unwrap();
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
     assert_eq!((&kept["changed"], &kept["dest"]), (&true.into(), &file.display().to_string().into()));
@@ -69,8 +69,8 @@ fn changes_diffs_and_trees_are_there() {
 
 #[test]
 fn json_events_are_those_of_a_playbook() {
-    let (code, told, _) = here(&["a", "-m", "ping", "--output", "json"]);
-    let events: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (code, reported, _) = here(&["a", "-m", "ping", "--output", "json"]);
+    let events: Vec<serde_json::Value> = reported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(code, 0);
     assert_eq!((&events[0]["event"], &events[0]["play"]), (&"play_start".into(), &"Ansible Ad-Hoc".into()));
     assert_eq!(events.last().unwrap()["event"], "recap");
@@ -78,10 +78,10 @@ fn json_events_are_those_of_a_playbook() {
 
 #[test]
 fn a_mistake_is_shown_in_the_argument_with_a_caret() {
-    let (code, told, stderr) = here(&["all", "-m", "copy", "-a", "dest=/x contnet=y"]);
+    let (code, reported, stderr) = here(&["all", "-m", "copy", "-a", "dest=/x contnet=y"]);
     let expected = "error: copy has no argument \"contnet\"\n --> --args:1:9\n  |\n1 | dest=/x contnet=y\n  |         ^\n  \
                     = hint: did you mean \"content\"?\n";
-    assert_eq!((code, told.as_str(), stderr.as_str()), (4, "", expected));
+    assert_eq!((code, reported.as_str(), stderr.as_str()), (4, "", expected));
     let (_, _, stderr) = here(&["all", "-m", "copy", "-a", r#"{"dest": "/x", "mode": "rwx"}"#]);
     assert!(stderr.contains("--> --args:1:24") && stderr.contains("must be a file mode"), "{stderr}");
     let (_, _, stderr) = here(&["all", "-m", "pnig"]);
@@ -92,13 +92,13 @@ fn a_mistake_is_shown_in_the_argument_with_a_caret() {
 
 #[test]
 fn no_host_is_a_warning_and_a_host_out_of_reach_is_exit_code_4() {
-    let (code, told, _) = here(&["nobody", "-m", "ping"]);
-    assert!(code == 0 && told.contains("no hosts matched, nothing to do"), "{told}");
-    let (code, told, _) = here(&["all", "--list-hosts", "-l", "b"]);
-    assert_eq!((code, told.as_str()), (0, "  hosts (1):\n    b"));
+    let (code, reported, _) = here(&["nobody", "-m", "ping"]);
+    assert!(code == 0 && reported.contains("no hosts matched, nothing to do"), "{reported}");
+    let (code, reported, _) = here(&["all", "--list-hosts", "-l", "b"]);
+    assert_eq!((code, reported.as_str()), (0, "  hosts (1):\n    b"));
     let away = ["a", "-m", "ping", "-e", "ansible_connection=ssh ansible_host=127.0.0.1 ansible_port=1"];
-    let (code, told, _) = here(&away);
-    assert!(code == 4 && told.starts_with("a | UNREACHABLE! => {\n    \"changed\": false,"), "{told}");
+    let (code, reported, _) = here(&away);
+    assert!(code == 4 && reported.starts_with("a | UNREACHABLE! => {\n    \"changed\": false,"), "{reported}");
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn variables_beside_the_working_directory_and_settings_count() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::create_dir(scratch.path().join("group_vars")).unwrap();
     std::fs::write(scratch.path().join("group_vars/all.yml"), "x: beside\n").unwrap();
-    let (_, told, _) = run(scratch.path(), &["a", "-o", "-m", "debug", "-a", "var=x"]);
-    assert_eq!(told, "a | SUCCESS => {\"changed\":false,\"x\":\"beside\"}");
-    let (code, told, _) = run(scratch.path(), &["a", "-m", "pause", "-a", "seconds=20", "--task-timeout", "1"]);
-    assert!(code == 2 && told.contains("timed out after 1 s"), "{told}");
+    let (_, reported, _) = run(scratch.path(), &["a", "-o", "-m", "debug", "-a", "var=x"]);
+    assert_eq!(reported, "a | SUCCESS => {\"changed\":false,\"x\":\"beside\"}");
+    let (code, reported, _) = run(scratch.path(), &["a", "-m", "pause", "-a", "seconds=20", "--task-timeout", "1"]);
+    assert!(code == 2 && reported.contains("timed out after 1 s"), "{reported}");
 }
 
 /// A login may limit the size of files. The output of a program is spooled in one.
@@ -123,9 +123,9 @@ fn an_output_that_reached_the_limit_of_file_sizes_is_no_success() {
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     for more in ["", "-B60 -P1"] {
-        let (code, told) = seq("512", more);
-        assert!(code == Some(2) && told.contains("ulimit -f"), "{more}: {told}");
-        let (code, told) = seq("51200", more);
-        assert!(code == Some(0) && told.contains("1000000"), "{more}: {code:?}");
+        let (code, reported) = seq("512", more);
+        assert!(code == Some(2) && reported.contains("ulimit -f"), "{more}: {reported}");
+        let (code, reported) = seq("51200", more);
+        assert!(code == Some(0) && reported.contains("1000000"), "{more}: {code:?}");
     }
 }

@@ -101,7 +101,7 @@ fn a_line_is_typed_and_mended_and_a_hidden_one_is_never_shown() {
 }
 
 #[test]
-fn after_ctrl_c_a_person_goes_on_or_ends_the_play() {
+fn after_ctrl_c_a_person_continues_or_ends_the_play() {
     const CHOICE: &str = "Press 'C' to continue the play or 'A' to abort";
     let mut run = Run::of(
         "    - name: First\n      pause: {minutes: 60}\n    - name: Second\n      pause:\n    - debug: {msg: never}\n",

@@ -137,11 +137,11 @@ fn json_is_one_object_per_line_and_the_last_is_the_recap() {
 fn lists_touch_no_host_and_name_hosts_tasks_and_tags() {
     let text = format!("{TASKS}    - name: First\n      ping:\n      tags: [a, b]\n    - name: Second\n      ping:\n");
     let files = directory(&[("p.yml", &text)]);
-    let told = |option: &str| playbook(files.path(), &["-i", "no.such.host,", option, "p.yml"]);
-    assert!(told("--list-hosts").1.contains("no.such.host"));
-    assert!(told("--list-tasks").1.contains("First\tTAGS: [a, b]"));
-    assert!(told("--list-tags").1.contains("TASK TAGS: [a, b]"));
-    assert_eq!(told("--syntax-check").0, 0);
+    let reported = |option: &str| playbook(files.path(), &["-i", "no.such.host,", option, "p.yml"]);
+    assert!(reported("--list-hosts").1.contains("no.such.host"));
+    assert!(reported("--list-tasks").1.contains("First\tTAGS: [a, b]"));
+    assert!(reported("--list-tags").1.contains("TASK TAGS: [a, b]"));
+    assert_eq!(reported("--syntax-check").0, 0);
 }
 
 #[test]
@@ -250,8 +250,9 @@ fn doc_explains_every_kind_of_word_and_says_what_was_meant() {
     assert!(control.contains("  index_var (string)\n"), "{control}");
     let (code, _, stderr) = doc(&["combin"]);
     let kinds = "module, keyword, filter, test, lookup, function or variable";
-    let told = format!("error: no such {kinds}: \"combin\"; did you mean \"combine\"? (windlass doc -l lists all)\n");
-    assert_eq!((code, stderr), (1, told));
+    let reported =
+        format!("error: no such {kinds}: \"combin\"; did you mean \"combine\"? (windlass doc -l lists all)\n");
+    assert_eq!((code, stderr), (1, reported));
     let (_, json, _) = doc(&["--output", "json", "version"]);
     let objects: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     let kinds: Vec<_> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
@@ -308,7 +309,7 @@ fn hosts_that_failed_are_written_for_a_limit_of_a_later_run() {
 }
 
 #[test]
-fn a_hook_s_mistakes_are_told_before_any_host_is_touched() {
+fn a_hook_s_mistakes_are_reported_before_any_host_is_touched() {
     let tasks = format!("{TASKS}    - file: {{path: touched, state: touch}}\n");
     let hook = "- debug: {msgg: x}\n";
     let scratch = directory(&[("p.yml", &tasks), ("hook.yml", hook), ("hosts.ini", "a ansible_connection=local\n")]);
@@ -349,9 +350,9 @@ fn an_offline_run_connects_to_nothing_but_the_inventory() {
     let directory = directory(&[("p.yml", &play), ("hosts.ini", "h ansible_connection=local\n")]);
     let offline = ["-i", "hosts.ini", "--offline", "p.yml"];
     let (code, stdout, stderr) = playbook(directory.path(), &offline);
-    let told = format!("{stdout}{stderr}");
-    assert_eq!(code, 0, "{told}");
-    assert_eq!(told.matches("the run is offline").count(), tasks.len(), "{told}");
+    let reported = format!("{stdout}{stderr}");
+    assert_eq!(code, 0, "{reported}");
+    assert_eq!(reported.matches("the run is offline").count(), tasks.len(), "{reported}");
 
     let (code, _, stderr) =
         playbook(directory.path(), &[&offline[..], &["--otlp", "http://traces.example.com:4318"]].concat());
@@ -405,8 +406,8 @@ fn a_reader_that_has_gone_is_no_error_for_what_prints() {
         drop(reader);
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"));
         let output = command.current_dir(&scratch).args(words.split(' ')).stdout(writer).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), &*told), (Some(0), ""), "{words}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*reported), (Some(0), ""), "{words}");
     }
 }
 
@@ -417,9 +418,9 @@ fn what_prints_says_that_the_disk_is_full() {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"));
         let output = command.current_dir(&scratch).args(words.split(' ')).stdout(full).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
+        let reported = String::from_utf8_lossy(&output.stderr);
         let expected = "error: cannot write to standard output: No space left on device (os error 28)\n";
-        assert_eq!((output.status.code(), &*told), (Some(1), expected), "{words}");
+        assert_eq!((output.status.code(), &*reported), (Some(1), expected), "{words}");
     }
 }
 
@@ -439,8 +440,8 @@ fn a_file_that_includes_itself_for_ever_fails_the_host_and_not_the_program() {
     let scratch = directory(&[("site.yml", play), ("again.yml", again)]);
     let (code, out, err) = playbook(scratch.path(), &["-i", "one,", "site.yml"]);
     assert_eq!((code, &*err), (2, ""));
-    let told = "[one]: more than 200 nested includes, the last one of \"again.yml\"\n";
-    assert!(out.contains(told), "{out}");
+    let reported = "[one]: more than 200 nested includes, the last one of \"again.yml\"\n";
+    assert!(out.contains(reported), "{out}");
     assert!(out.contains("hint: a file that includes itself needs a condition that stops it"), "{out}");
 }
 
@@ -501,8 +502,8 @@ fn hung_up(start: &str) -> (Option<i32>, tempfile::TempDir) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     for _ in 0..2 {
-        let told = std::process::Command::new("kill").args(["-HUP", &run.id().to_string()]).status().unwrap();
-        assert!(told.success());
+        let reported = std::process::Command::new("kill").args(["-HUP", &run.id().to_string()]).status().unwrap();
+        assert!(reported.success());
         std::thread::sleep(std::time::Duration::from_millis(300));
     }
     let code = run.wait().unwrap().code();
@@ -533,7 +534,7 @@ fn a_value_that_grows_deeper_and_deeper_is_refused() {
 }
 
 #[test]
-fn a_hook_that_cannot_be_run_is_told_before_any_host_is_asked() {
+fn a_hook_that_cannot_be_run_is_reported_before_any_host_is_asked() {
     let scratch = tempfile::tempdir().unwrap();
     let text = "apiVersion: windlass.dev/v1alpha1\nkind: KarmadaDeployment\nmetadata: {name: trial}\nspec:\n  \
                 bundle: none\n  hosts: [{name: cp-1, address: 127.0.0.1, port: 1}]\n  controlPlane: {hosts: [cp-1]}\n  \
@@ -541,7 +542,7 @@ fn a_hook_that_cannot_be_run_is_told_before_any_host_is_asked() {
     let file = scratch.path().join("karmada.yaml");
     std::fs::write(&file, text).unwrap();
     std::fs::create_dir(scratch.path().join("hooks")).unwrap();
-    let told = |verb: &str| {
+    let reported = |verb: &str| {
         let output = windlass().arg(verb).arg("-f").arg(&file).output().unwrap();
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -551,13 +552,13 @@ fn a_hook_that_cannot_be_run_is_told_before_any_host_is_asked() {
             std::fs::write(scratch.path().join("hooks/after.yml"), hook).unwrap();
         }
         for verb in ["plan", "apply"] {
-            let told = told(verb);
-            assert!(told.contains(why) && !told.contains("127.0.0.1"), "{verb}: {told}");
+            let reported = reported(verb);
+            assert!(reported.contains(why) && !reported.contains("127.0.0.1"), "{verb}: {reported}");
         }
     }
     // With a hook as it should be the host is asked.
     std::fs::write(scratch.path().join("hooks/after.yml"), "- {hosts: all, tasks: []}\n").unwrap();
-    assert!(told("apply").contains("127.0.0.1"), "{}", told("apply"));
+    assert!(reported("apply").contains("127.0.0.1"), "{}", reported("apply"));
 }
 
 #[test]
@@ -587,9 +588,9 @@ fn a_keyword_that_cannot_be_read_is_an_error() {
         let scratch = directory(&[("site.yml", &text)]);
         let connection = if text == reset { "{{ nope }}" } else { "local" };
         let local = format!("{{\"ansible_connection\": \"{connection}\"}}");
-        let (got, out, told) = playbook(scratch.path(), &["-i", "one,two", "-e", &local, "site.yml"]);
-        assert_eq!(got, code, "{text}\n{out}{told}");
-        assert!(out.contains(expected) || told.contains(expected), "{text}\n{out}{told}");
+        let (got, out, reported) = playbook(scratch.path(), &["-i", "one,two", "-e", &local, "site.yml"]);
+        assert_eq!(got, code, "{text}\n{out}{reported}");
+        assert!(out.contains(expected) || reported.contains(expected), "{text}\n{out}{reported}");
         assert!(!out.contains("changed: ["), "{text}\n{out}");
     }
 }
@@ -607,8 +608,8 @@ fn a_host_that_skips_a_task_does_not_turn_its_keywords_off() {
     playbook(scratch.path(), &["-i", "hosts.ini", "-c", "local", "site.yml"]);
     let touched = ["one", "two", "three"].map(|name| scratch.path().join(name).exists());
     assert_eq!(touched, [false, true, false], "it runs once, on the first host that runs it");
-    let (code, _, told) = playbook(scratch.path(), &["-i", "hosts.ini", "order.yml"]);
-    assert!(code != 0 && told.contains("\"order\" cannot be a template"), "{told}");
+    let (code, _, reported) = playbook(scratch.path(), &["-i", "hosts.ini", "order.yml"]);
+    assert!(code != 0 && reported.contains("\"order\" cannot be a template"), "{reported}");
 }
 
 /// A person writes conditions into variables of an include, too.
@@ -623,8 +624,8 @@ fn literal_conditions_may_come_from_variables_of_an_include() {
         ("t.yml", "- assert: {that: \"{{ passed }}\"}\n"),
         ("v.yml", "of_file: ['2 == 2']\n"),
     ]);
-    let (code, out, told) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
-    assert_eq!(code, 0, "{out}{told}");
+    let (code, out, reported) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
+    assert_eq!(code, 0, "{out}{reported}");
 }
 
 /// What a host said before it was merged with the person's variables stays a host's.
@@ -638,9 +639,9 @@ fn variables_that_were_merged_with_a_host_s_are_not_evaluated() {
          - command: 'true'\n      when: \"{{{{ cfg.cond }}}}\"\n"
     );
     let scratch = directory(&[("site.yml", &site), ("v.yml", "cfg: {own: of-the-file}\n")]);
-    let (code, out, told) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
-    assert!(code == 2 && out.contains("of-the-file"), "{out}{told}");
-    assert!((out.clone() + &told).contains("refusing to evaluate"), "{out}{told}");
+    let (code, out, reported) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
+    assert!(code == 2 && out.contains("of-the-file"), "{out}{reported}");
+    assert!((out.clone() + &reported).contains("refusing to evaluate"), "{out}{reported}");
     assert!(!scratch.path().join("pwned").exists(), "a host's text was evaluated");
 }
 
@@ -658,8 +659,8 @@ fn handlers_of_a_role_in_a_loop_evaluate_no_item_of_a_host() {
             "- name: it\n  debug: {msg: 'item {{ item.cond | length }}'}\n  when: \"{{ item.cond }}\"\n",
         ),
     ]);
-    let (code, out, told) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
-    assert!(code == 2 && (out.clone() + &told).contains("refusing to evaluate"), "{out}{told}");
+    let (code, out, reported) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
+    assert!(code == 2 && (out.clone() + &reported).contains("refusing to evaluate"), "{out}{reported}");
     assert!(!scratch.path().join("pwned").exists(), "a host's text was evaluated");
 }
 
@@ -677,8 +678,11 @@ fn inventory_hides_what_it_decrypts() {
     std::fs::create_dir(scratch.path().join("group_vars")).unwrap();
     std::fs::write(scratch.path().join("group_vars/all.yml"), format!("{encrypted}\nplain: seen\n")).unwrap();
     for form in [&["--list"][..], &["--host", "one"], &["--list", "--yaml"], &["--graph", "--vars"]] {
-        let told = run(&[&["inventory", "-i", "hosts.yml"], form].concat(), "");
-        assert!(told.contains("***") && told.contains("seen") && !told.contains("clear"), "{form:?}\n{told}");
+        let reported = run(&[&["inventory", "-i", "hosts.yml"], form].concat(), "");
+        assert!(
+            reported.contains("***") && reported.contains("seen") && !reported.contains("clear"),
+            "{form:?}\n{reported}"
+        );
     }
 }
 

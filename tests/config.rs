@@ -57,7 +57,7 @@ fn config_shows_what_is_in_force_and_where_it_comes_from() {
 }
 
 #[test]
-fn a_key_that_is_there_twice_is_told_wherever_it_stands() {
+fn a_key_that_is_there_twice_is_reported_wherever_it_stands() {
     let twice = |name: &str| format!("{name}: 1\n{name}: 2\n");
     let files = [
         ("in_inventory.yml", "all:\n  hosts:\n    h:\n    h:\n".to_owned()),
@@ -79,11 +79,11 @@ fn a_key_that_is_there_twice_is_told_wherever_it_stands() {
     let arguments = ["playbook", "-i", "in_inventory.yml", "play.yml", "-e", "@in_extra.yml"];
     let run = |rule: &str| windlass(directory.path(), &[("ANSIBLE_DUPLICATE_YAML_DICT_KEY", rule)], &arguments);
     let (code, stdout, stderr) = run("warn");
-    let told = stdout.clone() + &stderr;
-    assert!(code == 0 && stdout.contains("\"msg\": 10"), "{told}");
+    let reported = stdout.clone() + &stderr;
+    assert!(code == 0 && stdout.contains("\"msg\": 10"), "{reported}");
     for key in ["h", "gather_facts", "in_group", "in_host", "in_file", "in_include", "in_extra", "msg"] {
-        let times = told.matches(&format!("the key {key:?} is given twice, first in line")).count();
-        assert_eq!(times, 1, "{key} in {told}");
+        let times = reported.matches(&format!("the key {key:?} is given twice, first in line")).count();
+        assert_eq!(times, 1, "{key} in {reported}");
     }
     let (code, stdout, stderr) = run("ignore");
     assert!(code == 0 && !(stdout + &stderr).contains("twice"));
@@ -103,10 +103,10 @@ fn a_key_that_is_there_twice_is_told_wherever_it_stands() {
         assert_eq!(run("error").0, 0, "{}", run("error").1);
         std::fs::write(directory.path().join(name), text).unwrap();
         let (code, stdout, stderr) = run("error");
-        let told = stdout + &stderr;
+        let reported = stdout + &stderr;
         assert!(
-            code != 0 && told.contains("is given twice, first in line") && !told.contains("this one"),
-            "{name}: {told}"
+            code != 0 && reported.contains("is given twice, first in line") && !reported.contains("this one"),
+            "{name}: {reported}"
         );
     }
 }
@@ -156,8 +156,8 @@ fn a_failed_task_keeps_its_secret_arguments_to_itself() {
                 rescue:\n        - debug: {var: ansible_failed_task}\n";
     let files = directory(&[("p.yml", play)]);
     let (code, stdout, stderr) = windlass(files.path(), &[], &["playbook", "p.yml", "-vvv"]);
-    let told = stdout + &stderr;
-    assert!(code == 0 && told.contains("\"url_username\": \"me\"") && !told.contains("s3cret"), "{told}");
+    let reported = stdout + &stderr;
+    assert!(code == 0 && reported.contains("\"url_username\": \"me\"") && !reported.contains("s3cret"), "{reported}");
 }
 
 #[test]
@@ -168,9 +168,9 @@ fn config_explains_one_setting_and_speaks_json() {
                     default: 20\n    environment: ANSIBLE_FORKS\n    option: --forks\n";
     assert_eq!(stdout, expected);
     let (_, stdout, _) = windlass(files.path(), &[("ANSIBLE_FORKS", "3")], &["config", "--output", "json", "forks"]);
-    let told: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let reported: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     let forks = serde_json::json!({"value": 3, "from": "ANSIBLE_FORKS", "default": "20"});
-    assert_eq!(told, serde_json::json!({"file": null, "settings": {"defaults.forks": forks}}));
+    assert_eq!(reported, serde_json::json!({"file": null, "settings": {"defaults.forks": forks}}));
     let (code, _, stderr) = windlass(files.path(), &[], &["config", "froks"]);
     assert_eq!((code, stderr.trim()), (1, "error: no such setting: \"froks\", did you mean \"forks\"?"));
 }
@@ -202,15 +202,15 @@ fn what_is_not_honoured_is_named_once_with_its_line() {
 fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     let playbook = "- hosts: all\n  gather_facts: false\n  tasks: [{debug: {msg: \"{{ ansible_forks }} forks\"}}]\n";
     let files = directory(&[("ansible.cfg", "[defaults]\nforks = 3\n"), ("p.yml", playbook)]);
-    let told = |variables: &[(&str, &str)], more: &[&str]| {
+    let reported = |variables: &[(&str, &str)], more: &[&str]| {
         let arguments = [&["playbook", "-i", "localhost,", "p.yml"], more].concat();
         let (_, stdout, _) = windlass(files.path(), variables, &arguments);
         let at = stdout.find(" forks").unwrap();
         stdout[at - 1..at].to_owned()
     };
-    assert_eq!(told(&[], &[]), "3");
-    assert_eq!(told(&[("ANSIBLE_FORKS", "4")], &[]), "4");
-    assert_eq!(told(&[("ANSIBLE_FORKS", "4")], &["-f", "5"]), "5");
+    assert_eq!(reported(&[], &[]), "3");
+    assert_eq!(reported(&[("ANSIBLE_FORKS", "4")], &[]), "4");
+    assert_eq!(reported(&[("ANSIBLE_FORKS", "4")], &["-f", "5"]), "5");
 }
 
 #[test]
@@ -241,8 +241,8 @@ fn duplicate_keys_in_files_of_variables_follow_the_same_setting() {
         let variables = [("ANSIBLE_DUPLICATE_YAML_DICT_KEY", word)];
         let arguments = ["playbook", "-i", "localhost,", "-e", "@extra.yml", "p.yml"];
         let (code, stdout, stderr) = windlass(files.path(), &variables, &arguments);
-        let told = stdout + &stderr;
-        let warned = |key: &&str| told.contains(&format!("the key \"{key}\" is given twice"));
+        let reported = stdout + &stderr;
+        let warned = |key: &&str| reported.contains(&format!("the key \"{key}\" is given twice"));
         (code, ["extra", "group", "included"].into_iter().filter(warned).collect::<Vec<_>>())
     };
     assert_eq!(run("warn"), (0, vec!["extra", "group", "included"]));
@@ -254,17 +254,17 @@ fn duplicate_keys_in_files_of_variables_follow_the_same_setting() {
 fn results_that_nobody_wants_to_see_are_left_out_with_their_banners() {
     let playbook = "- hosts: all\n  gather_facts: false\n  tasks:\n    - {name: Well, set_fact: {x: 1}}\n    \
                     - {name: Not done, debug: , when: false}\n    \
-                    - {name: Done, debug: {msg: \"{{ x }}\"}, changed_when: true}\n    - set_stats: {data: {told: 1}}\n";
+                    - {name: Done, debug: {msg: \"{{ x }}\"}, changed_when: true}\n    - set_stats: {data: {reported: 1}}\n";
     let files = directory(&[("p.yml", playbook)]);
-    let told = |settings: &[(&str, &str)]| {
+    let reported = |settings: &[(&str, &str)]| {
         let (_, stdout, _) = windlass(files.path(), settings, &["playbook", "-i", "localhost,", "p.yml"]);
         ["TASK [Well]", "ok: [", "TASK [Not done]", "skipping: [", "TASK [Done]", "changed: [", "stats:"]
             .map(|words| stdout.contains(words))
     };
-    assert_eq!(told(&[]), [true; 7]);
-    let not_ok = told(&[("ANSIBLE_DISPLAY_OK_HOSTS", "no")]);
+    assert_eq!(reported(&[]), [true; 7]);
+    let not_ok = reported(&[("ANSIBLE_DISPLAY_OK_HOSTS", "no")]);
     assert_eq!(not_ok, [false, false, true, true, true, true, true]);
-    let not_skipped = told(&[("ANSIBLE_DISPLAY_SKIPPED_HOSTS", "no"), ("ANSIBLE_SHOW_CUSTOM_STATS", "no")]);
+    let not_skipped = reported(&[("ANSIBLE_DISPLAY_SKIPPED_HOSTS", "no"), ("ANSIBLE_SHOW_CUSTOM_STATS", "no")]);
     assert_eq!(not_skipped, [true, true, false, false, true, true, false]);
 }
 

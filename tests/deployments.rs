@@ -54,12 +54,12 @@ fn site(directory: &Path) -> Site {
 /// What a face is told, and a control that nobody ends.
 fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<TimedEvent>) {
     let (events, receiver) = mpsc::unbounded_channel();
-    let told: Arc<Mutex<Vec<Progress>>> = Arc::default();
+    let reported: Arc<Mutex<Vec<Progress>>> = Arc::default();
     let at_once = watch::channel(false).1;
     let run = launch::Control { events, stopping: Arc::new(AtomicBool::new(false)), at_once };
-    let progress = told.clone();
+    let progress = reported.clone();
     let progress = Arc::new(move |one: Progress| progress.lock().push(one));
-    (Control { run, progress }, told, receiver)
+    (Control { run, progress }, reported, receiver)
 }
 
 /// How a face ends a request.
@@ -106,13 +106,13 @@ async fn cancelled(site: &Site, request: &LockRequest, end: End) {
 
 async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let site = site(&directory);
-    let (control, told, mut events) = control();
+    let (control, reported, mut events) = control();
     let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false, abandons: false };
     for end in [End::AfterTasks, End::AtOnce] {
         cancelled(&site, &request, end).await;
     }
     let plan = planning::plan(&site, None, &control).await.expect("a plan").expect("nobody ended it");
-    assert_eq!(plan.course(), [Stage::Etcd]);
+    assert_eq!(plan.stages_to_run(), [Stage::Etcd]);
     let proposal = Proposal::make(&site, Some(plan), None, &request, &control).await.unwrap().unwrap();
     let none = Agreement { plan: false, removals: 0 };
     let asked = proposal.apply(none, &request, &control).await.unwrap();
@@ -124,8 +124,8 @@ async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let again = Proposal::make(&site, None, None, &request, &control).await.unwrap().unwrap();
     assert!(again.interrupted.is_none(), "the journal is not closed");
     assert_eq!(again.apply(none, &request, &control).await.unwrap(), Answer::Nothing);
-    let told = told.lock().clone();
-    (proposal.plan.deployment.clone(), told)
+    let reported = reported.lock().clone();
+    (proposal.plan.deployment.clone(), reported)
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn three_deployments_are_applied_at_once() {
     let all: Vec<_> = all.into_iter().map(|one| one.expect("no panic")).collect();
     let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["one", "two", "three"]);
-    for (name, told) in &all {
-        let applied: Vec<_> = told.iter().filter(|one| matches!(one, Progress::Applying { .. })).collect();
-        assert_eq!(applied.len(), 1, "{name}: {told:?}");
+    for (name, reported) in &all {
+        let applied: Vec<_> = reported.iter().filter(|one| matches!(one, Progress::Applying { .. })).collect();
+        assert_eq!(applied.len(), 1, "{name}: {reported:?}");
     }
 }
 

@@ -167,13 +167,13 @@ fn a_resource_that_asks_for_its_own_is_served() {
     world.secret("team", "login", &server.read("id"));
     let tasks = "{command: 'echo served by {{ inventory_hostname }}', register: said}, {debug: {var: said.stdout}}, \
                  {debug: {var: credentials_dir}}, {debug: {var: karmada_bundle}}";
-    let (code, told) = world.play("etcd", tasks, &[THIS_NETWORK]);
-    assert_eq!(code, 0, "{told}");
-    assert!(told.contains("served by cp-1"), "{told}");
+    let (code, reported) = world.play("etcd", tasks, &[THIS_NETWORK]);
+    assert_eq!(code, 0, "{reported}");
+    assert!(reported.contains("served by cp-1"), "{reported}");
     // Two resources share no authority, and a name is the path that the configuration gives.
     let path = |name: &str| fs::canonicalize(world.scratch.path()).unwrap().join(name).display().to_string();
-    assert!(told.contains(&path("credentials/_api/team/prod")), "{told}");
-    assert!(told.contains(&path("bundle")), "{told}");
+    assert!(reported.contains(&path("credentials/_api/team/prod")), "{reported}");
+    assert!(reported.contains(&path("bundle")), "{reported}");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_resource_runs_nothing_and_reads_nothing_here() {
     world.secret("kube-system", "admin", "hunter2-long");
     let (pwned, known, host) = (world.path("pwned"), world.path("known"), decoy());
     let run = format!("id > {}; echo x", pwned.display());
-    for (field, given, told) in [
+    for (field, given, reported) in [
         ("password", json!({"command": ["sh", "-c", run]}), "spec.ssh.password.command is not allowed"),
         ("password", json!({"env": "HOME"}), "spec.ssh.password.env is not allowed"),
         ("password", json!({"file": "/etc/hostname"}), "spec.ssh.password.file is not allowed"),
@@ -202,9 +202,9 @@ fn a_resource_runs_nothing_and_reads_nothing_here() {
         spec["ssh"][field] = given;
         world.resource(&spec);
         let (code, said) = world.play("all", "{command: 'true'}", &[THIS_NETWORK]);
-        assert!(code != 0 && said.contains(told), "{told}: {said}");
+        assert!(code != 0 && said.contains(reported), "{reported}: {said}");
     }
-    for (field, given, told) in [
+    for (field, given, reported) in [
         ("bundle", json!("/etc"), "spec.bundle is \"/etc\", which the setting resource_bundles does not list"),
         (
             "hooks",
@@ -226,7 +226,7 @@ fn a_resource_runs_nothing_and_reads_nothing_here() {
         spec[field] = given;
         world.resource(&spec);
         let (code, said) = world.windlass(&["plan", "-i", "kube:team/prod"], &[THIS_NETWORK]);
-        assert!(code != 0 && said.contains(told), "{told}: {said}");
+        assert!(code != 0 && said.contains(reported), "{reported}: {said}");
     }
     assert!(!pwned.exists() && !known.exists());
     assert!(!world.asked.lock().iter().any(|path| path.contains("/secrets/")));
@@ -256,18 +256,21 @@ fn what_the_person_has_for_own_hosts_is_not_given_to_a_foreign_one() {
         vec![("ANSIBLE_HOST_KEY_CHECKING", "False")],
         vec![("ANSIBLE_TRANSPORT", "local")],
     ] {
-        let (code, told) = world.play("all", tasks, &[&[THIS_NETWORK][..], &variables[..]].concat());
-        assert!(code == 4 && told.contains("cannot log in to cp-1"), "{variables:?} {told}");
+        let (code, reported) = world.play("all", tasks, &[&[THIS_NETWORK][..], &variables[..]].concat());
+        assert!(code == 4 && reported.contains("cannot log in to cp-1"), "{variables:?} {reported}");
     }
-    let (code, told) =
+    let (code, reported) =
         world.windlass(&["playbook", "-i", "kube:team/prod", "--private-key", &file, "play/play.yml"], &[THIS_NETWORK]);
-    assert!(code == 1 && told.contains("cannot use --private-key with a resource from an API"), "{code} {told}");
-    let (_, told) = world.play("all", "{debug: {msg: \"{{ ambient | default('nothing') }}\"}}", &[THIS_NETWORK]);
-    assert!(told.contains("nothing") && !told.contains("the person's own"), "{told}");
+    assert!(
+        code == 1 && reported.contains("cannot use --private-key with a resource from an API"),
+        "{code} {reported}"
+    );
+    let (_, reported) = world.play("all", "{debug: {msg: \"{{ ambient | default('nothing') }}\"}}", &[THIS_NETWORK]);
+    assert!(reported.contains("nothing") && !reported.contains("the person's own"), "{reported}");
     // Another inventory beside it could lend it the login of a host of the same name.
     world.write("hosts.ini", "cp-1 ansible_password=hunter2-long\n");
-    let (code, told) = world.windlass(&["inventory", "-i", "hosts.ini", "-i", "kube:team/prod", "--list"], &[]);
-    assert!(code != 0 && told.contains("came from an API and must be the only inventory"), "{told}");
+    let (code, reported) = world.windlass(&["inventory", "-i", "hosts.ini", "-i", "kube:team/prod", "--list"], &[]);
+    assert!(code != 0 && reported.contains("came from an API and must be the only inventory"), "{reported}");
 }
 
 #[test]
@@ -278,8 +281,8 @@ fn a_host_shows_the_key_that_the_resource_pins() {
     world.resource(&spec);
     world.secret("team", "login", &server.read("id"));
     for variables in [vec![], vec![("ANSIBLE_HOST_KEY_CHECKING", "False")]] {
-        let (code, told) = world.play("all", "{raw: 'true'}", &[&[THIS_NETWORK][..], &variables[..]].concat());
-        assert!(code == 4 && told.contains("is expected"), "{told}");
+        let (code, reported) = world.play("all", "{raw: 'true'}", &[&[THIS_NETWORK][..], &variables[..]].concat());
+        assert!(code == 4 && reported.contains("is expected"), "{reported}");
     }
 }
 
@@ -297,11 +300,14 @@ fn addresses_of_this_machine_are_not_connected_to_unless_configured() {
         spec["hosts"][0]["address"] = json!(address);
         spec["hosts"][0]["port"] = json!(host.local_addr().unwrap().port());
         world.resource(&spec);
-        let (code, told) = world.play("all", "{raw: 'true'}", &[]);
-        assert!(code == 4 && told.contains("must not connect to") && told.contains(why), "{address}: {told}");
+        let (code, reported) = world.play("all", "{raw: 'true'}", &[]);
+        assert!(
+            code == 4 && reported.contains("must not connect to") && reported.contains(why),
+            "{address}: {reported}"
+        );
     }
-    let (_, told) = world.play("all", "{raw: 'true'}", &[("WINDLASS_RESOURCE_NETWORKS", "192.0.2.0/24")]);
-    assert!(told.contains("the setting resource_networks does not list it"), "{told}");
+    let (_, reported) = world.play("all", "{raw: 'true'}", &[("WINDLASS_RESOURCE_NETWORKS", "192.0.2.0/24")]);
+    assert!(reported.contains("the setting resource_networks does not list it"), "{reported}");
     assert!(host.accept().is_err(), "windlass connected");
 }
 
@@ -320,7 +326,7 @@ fn the_kubeconfig_of_a_member_runs_nothing_reads_nothing_and_leads_outside() {
     let url = format!("http://{}", own.local_addr().unwrap());
     let task = "{k8s_info: {kubeconfig: '{{ member_kubeconfig_content }}', kind: Namespace}}, {debug: {msg: reached}}";
     let mapping = task.replace("content }}", "content | from_yaml }}");
-    for (content, told) in [
+    for (content, reported) in [
         (kubeconfig(&url, &exec).to_string(), "the kubeconfig has exec at \"c\""),
         (kubeconfig(&url, &json!({"tokenFile": file})).to_string(), "the kubeconfig has tokenFile at \"c\""),
         (kubeconfig(&url, &json!({"client-key": file})).to_string(), "the kubeconfig has client-key at \"c\""),
@@ -333,7 +339,10 @@ fn the_kubeconfig_of_a_member_runs_nothing_reads_nothing_and_leads_outside() {
         world.secret("team", "m1", &content);
         for task in [task, mapping.as_str()] {
             let (code, said) = world.play("members", task, &[]);
-            assert!(code != 0 && said.contains(told) && !said.contains("\"msg\": \"reached\""), "{told}: {said}");
+            assert!(
+                code != 0 && said.contains(reported) && !said.contains("\"msg\": \"reached\""),
+                "{reported}: {said}"
+            );
         }
     }
     // Without one the person's own would be taken.
@@ -358,11 +367,11 @@ fn a_document_that_was_exported_or_stored_for_another_is_foreign_too() {
     world.write("play.yml", "- hosts: all\n  gather_facts: false\n  tasks: [{raw: 'true'}]\n");
     let play = ["playbook", "-i", "stored.yaml", "play.yml"];
     world.write("stored.yaml", &document(json!({"name": "prod", "namespace": "team", "uid": "7f"})));
-    let (code, told) = world.windlass(&play, &[]);
-    assert!(code != 0 && told.contains("spec.ssh.password.command is not allowed"), "{told}");
-    assert!(told.contains("this file was exported from an API"), "{told}");
+    let (code, reported) = world.windlass(&play, &[]);
+    assert!(code != 0 && reported.contains("spec.ssh.password.command is not allowed"), "{reported}");
+    assert!(reported.contains("this file was exported from an API"), "{reported}");
     world.write("stored.yaml", &document(json!({"name": "prod", "namespace": "team"})));
-    let (code, told) = world.windlass(&play, &[("WINDLASS_RESOURCE_TRUST", "foreign")]);
-    assert!(code != 0 && told.contains("spec.ssh.password.command is not allowed"), "{told}");
+    let (code, reported) = world.windlass(&play, &[("WINDLASS_RESOURCE_TRUST", "foreign")]);
+    assert!(code != 0 && reported.contains("spec.ssh.password.command is not allowed"), "{reported}");
     assert!(!world.path("pwned").exists());
 }

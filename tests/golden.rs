@@ -70,17 +70,17 @@ fn normal(text: &str, scratch: &Path, case: &Path) -> String {
 }
 
 #[test]
-fn every_case_is_told_as_expected() {
+fn every_case_is_reported_as_expected() {
     let mut wrong = Vec::new();
     for case in cases() {
-        let told = run(&case);
+        let reported = run(&case);
         let file = case.join("expected.txt");
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&file, &told).unwrap();
+            std::fs::write(&file, &reported).unwrap();
         }
         let expected = std::fs::read_to_string(&file).unwrap_or_default();
-        if told != expected {
-            let diff = similar::TextDiff::from_lines(&expected, &told);
+        if reported != expected {
+            let diff = similar::TextDiff::from_lines(&expected, &reported);
             wrong.push(format!("{}:\n{}", case.display(), diff.unified_diff()));
         }
     }

@@ -32,7 +32,7 @@ fn read_request(stream: &mut TcpStream) {
     }
 }
 
-fn told(answers: Vec<(&'static str, &'static str)>) -> (i32, String) {
+fn reported(answers: Vec<(&'static str, &'static str)>) -> (i32, String) {
     told_of(&server(answers))
 }
 
@@ -56,16 +56,16 @@ const LATER: &str = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure
 #[test]
 fn what_a_server_refuses_for_now_is_asked_again() {
     let later = ("429 Too Many Requests\r\nRetry-After: 1", LATER);
-    let (code, told) = told(vec![("200 OK", KINDS), later, later, ("200 OK", LIST)]);
-    assert!(code == 0 && told.contains("\"found\""), "{told}");
+    let (code, reported) = reported(vec![("200 OK", KINDS), later, later, ("200 OK", LIST)]);
+    assert!(code == 0 && reported.contains("\"found\""), "{reported}");
 }
 
 #[test]
 fn what_it_refuses_for_good_is_not() {
     let never = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403,
         "message": "configmaps is forbidden", "reason": "Forbidden"}"#;
-    let (code, told) = told(vec![("200 OK", KINDS), ("403 Forbidden", never), ("200 OK", LIST)]);
-    assert!(code == 2 && told.contains("configmaps is forbidden"), "{told}");
+    let (code, reported) = reported(vec![("200 OK", KINDS), ("403 Forbidden", never), ("200 OK", LIST)]);
+    assert!(code == 2 && reported.contains("configmaps is forbidden"), "{reported}");
 }
 
 #[test]
@@ -82,6 +82,6 @@ fn an_answer_without_end_is_refused() {
             while stream.write_all(&blanks).is_ok() {}
         }
     });
-    let (code, told) = told_of(&url);
-    assert!(code == 2 && told.contains("length limit exceeded"), "{told}");
+    let (code, reported) = told_of(&url);
+    assert!(code == 2 && reported.contains("length limit exceeded"), "{reported}");
 }

@@ -26,17 +26,17 @@ fn cases() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_finding_is_told_as_expected() {
+fn every_finding_is_reported_as_expected() {
     let mut wrong = Vec::new();
     for case in cases() {
-        let (_, told) = lint("tests/lint", &[case.file_name().unwrap().to_str().unwrap()]);
+        let (_, reported) = lint("tests/lint", &[case.file_name().unwrap().to_str().unwrap()]);
         let file = case.with_extension("txt");
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&file, &told).unwrap();
+            std::fs::write(&file, &reported).unwrap();
         }
         let expected = std::fs::read_to_string(&file).unwrap_or_default();
-        if told != expected {
-            wrong.push(format!("{}:\n--- expected\n{expected}--- told\n{told}", case.display()));
+        if reported != expected {
+            wrong.push(format!("{}:\n--- expected\n{expected}--- reported\n{reported}", case.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -46,8 +46,8 @@ fn every_finding_is_told_as_expected() {
 fn every_rule_has_a_case_in_which_it_finds_something() {
     for rule in RULES {
         let file = Path::new("tests/lint").join(rule.id).with_extension("txt");
-        let told = std::fs::read_to_string(&file).unwrap_or_else(|_| panic!("{} is missing", file.display()));
-        assert!(told.contains(&format!("{}[{}]: ", rule.level.level_name(), rule.id)), "{}", rule.id);
+        let reported = std::fs::read_to_string(&file).unwrap_or_else(|_| panic!("{} is missing", file.display()));
+        assert!(reported.contains(&format!("{}[{}]: ", rule.level.level_name(), rule.id)), "{}", rule.id);
     }
 }
 
@@ -68,13 +68,13 @@ fn the_exit_code_says_whether_anything_matters_enough() {
 }
 
 #[test]
-fn a_mistake_of_yaml_is_told_once_wherever_the_file_is() {
+fn a_mistake_of_yaml_is_reported_once_wherever_the_file_is() {
     let files = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(files.path().join("roles/x/tasks")).unwrap();
     std::fs::write(files.path().join("roles/x/tasks/main.yml"), "- name: \"open\n").unwrap();
     std::fs::write(files.path().join("site.yml"), "- name: P\n  hosts: all\n  roles: [x]\n").unwrap();
-    let (code, told) = lint(files.path().to_str().unwrap(), &["."]);
-    assert_eq!((code, told.matches("error[load]").count()), (2, 1), "{told}");
+    let (code, reported) = lint(files.path().to_str().unwrap(), &["."]);
+    assert_eq!((code, reported.matches("error[load]").count()), (2, 1), "{reported}");
 }
 
 #[test]
@@ -130,12 +130,12 @@ fn the_documentation_lists_every_rule_with_its_words() {
 }
 
 #[test]
-fn a_file_of_yaml_that_is_no_text_is_told_and_not_passed_over() {
+fn a_file_of_yaml_that_is_no_text_is_reported_and_not_passed_over() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::write(scratch.path().join("site.yml"), b"- hosts: all\n  tasks:\n    - shell: \"\xff\"\n").unwrap();
-    let told = "error[load]: cannot read site.yml: it is not UTF-8 text";
+    let reported = "error[load]: cannot read site.yml: it is not UTF-8 text";
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     let output = command.current_dir(&scratch).env("NO_COLOR", "1").args(["lint", "site.yml"]).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.code() == Some(2) && out.contains(told), "{:?} {out}", output.status);
+    assert!(output.status.code() == Some(2) && out.contains(reported), "{:?} {out}", output.status);
 }

@@ -21,7 +21,7 @@ fn playbooks() -> Vec<PathBuf> {
     found
 }
 
-fn told(playbook: &Path) -> String {
+fn reported(playbook: &Path) -> String {
     let known = BuildContext { templar: Templar::new() };
     let mut loader = Loader::new(Arc::new(known), Arc::default(), Arc::default(), Vec::new());
     loader.surroundings = Arc::new(ProcessEnvironment::of_process());
@@ -34,17 +34,17 @@ fn told(playbook: &Path) -> String {
 }
 
 #[test]
-fn every_mistake_is_told_as_expected() {
+fn every_mistake_is_reported_as_expected() {
     let mut wrong = Vec::new();
     for playbook in playbooks() {
-        let told = told(&playbook);
+        let reported = reported(&playbook);
         let file = playbook.with_extension("txt");
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&file, &told).unwrap();
+            std::fs::write(&file, &reported).unwrap();
         }
         let expected = std::fs::read_to_string(&file).unwrap_or_default();
-        if told != expected {
-            wrong.push(format!("{}:\n--- expected\n{expected}--- told\n{told}", playbook.display()));
+        if reported != expected {
+            wrong.push(format!("{}:\n--- expected\n{expected}--- reported\n{reported}", playbook.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -53,7 +53,7 @@ fn every_mistake_is_told_as_expected() {
 #[test]
 fn no_mistake_goes_unnoticed() {
     for playbook in playbooks() {
-        assert_ne!(told(&playbook), "nothing is wrong\n", "{}", playbook.display());
+        assert_ne!(reported(&playbook), "nothing is wrong\n", "{}", playbook.display());
     }
 }
 

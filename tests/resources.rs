@@ -44,11 +44,11 @@ fn bad_documents_are_refused_for_their_reason_at_its_place() {
         let complaints =
             resource::load_resources(&path, &ForeignResourceLimits::default()).expect_err(&path.display().to_string());
         let origin = complaints[0].origin.as_ref().unwrap();
-        let told = format!("{}:{} {}", origin.line, origin.column, complaints[0].message);
+        let reported = format!("{}:{} {}", origin.line, origin.column, complaints[0].message);
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(&path, text.replacen(reason, &told, 1)).unwrap();
+            std::fs::write(&path, text.replacen(reason, &reported, 1)).unwrap();
         } else {
-            assert_eq!(told, reason, "{}", path.display());
+            assert_eq!(reported, reason, "{}", path.display());
         }
     }
 }
@@ -56,7 +56,7 @@ fn bad_documents_are_refused_for_their_reason_at_its_place() {
 /// A rule that no document breaks may be one that nothing can break.
 #[test]
 fn every_rule_of_the_definitions_is_broken_by_a_document() {
-    let told: Vec<String> = documents("bad")
+    let reported: Vec<String> = documents("bad")
         .iter()
         .map(|path| std::fs::read_to_string(path).unwrap().lines().next().unwrap().into())
         .collect();
@@ -75,7 +75,7 @@ fn every_rule_of_the_definitions_is_broken_by_a_document() {
         // Of a message that is put together, the text before the name; a change of a restore needs one that is there.
         let words = rule.split('\'').nth(1).filter(|_| rule.starts_with('\'')).unwrap_or(rule);
         let transition = words.starts_with("the deployment of a restore cannot change");
-        assert!(transition || told.iter().any(|line| line.contains(words)), "no document breaks: {rule}");
+        assert!(transition || reported.iter().any(|line| line.contains(words)), "no document breaks: {rule}");
     }
 }
 

@@ -91,7 +91,7 @@ fn no_setting_of_the_etcd_role_is_unknown_to_the_version() {
     }
 }
 
-/// What the etcd role makes of what its gate was told, before it restarts h1: `members` are `id healthy learner applied`.
+/// What the etcd role makes of what its gate found, before it restarts h1: `members` are `id healthy learner applied`.
 fn before_a_restart(members: &[&str]) -> String {
     let scratch = tempfile::tempdir().expect("a directory");
     let playbook = scratch.path().join("playbook.yml");
@@ -167,10 +167,10 @@ fn endpoints(control_plane: &str, etcd: &str, listens: &str) -> Vec<String> {
     let output = windlass.arg("-i").arg(&resource).arg(&playbook).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let told = said.lines().filter_map(|line| line.trim().strip_prefix("\"msg\": \"")?.strip_suffix('"'));
-    let mut told: Vec<String> = told.map(|line| line.replace("https://", "").replace(":2379", "")).collect();
-    told.sort();
-    told
+    let reported = said.lines().filter_map(|line| line.trim().strip_prefix("\"msg\": \"")?.strip_suffix('"'));
+    let mut reported: Vec<String> = reported.map(|line| line.replace("https://", "").replace(":2379", "")).collect();
+    reported.sort();
+    reported
 }
 
 /// Wherever etcd is, each API server knows it, at the addresses that the members have certificates for.
@@ -313,7 +313,7 @@ fn an_endpoint_without_a_port_leads_to_the_load_balancer_where_there_is_one() {
     let text = "- {hosts: karmada_control_plane, gather_facts: false, tasks: [{import_role: {name: karmada_settings}}, {debug: {msg: 'at {{ karmada_server }}; named {{ karmada_names | join(\" \") }}.'}}]}\n";
     fs::write(&playbook, text).expect("it is written");
     let inventory = scratch.path().join("hosts.ini");
-    let told = |vars: &str, balancer: &str| {
+    let reported = |vars: &str, balancer: &str| {
         let text = format!(
             "[karmada_control_plane]\nh1 ansible_connection=local karmada_address=192.0.2.1\n[load_balancer]\n{balancer}\n[all:vars]\n{vars}\n"
         );
@@ -324,12 +324,12 @@ fn an_endpoint_without_a_port_leads_to_the_load_balancer_where_there_is_one() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let led_to = |vars: &str, balancer: &str| {
-        let told = told(vars, balancer);
-        let at = told.split_once("at https://").unwrap_or_else(|| panic!("{told}")).1;
+        let reported = reported(vars, balancer);
+        let at = reported.split_once("at https://").unwrap_or_else(|| panic!("{reported}")).1;
         at.split(';').next().unwrap_or_default().to_owned()
     };
     // A certificate names the address itself, without the brackets that it has before a port.
-    let names = told("karmada_endpoint=[2001:db8::1]:443", "");
+    let names = reported("karmada_endpoint=[2001:db8::1]:443", "");
     assert!(names.contains("IP:2001:db8::1 ") || names.contains("IP:2001:db8::1."), "{names}");
     assert_eq!(led_to("", ""), "192.0.2.1:5443");
     assert_eq!(led_to("", "h1"), "192.0.2.1:5443");

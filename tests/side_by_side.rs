@@ -92,8 +92,8 @@ async fn run(job: Job) -> (Recap, Vec<String>) {
     let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
     let running = tokio::spawn(engine::run(job, sender, Arc::new(AtomicBool::new(false))));
     let mut failed = Vec::new();
-    while let Some(told) = events.recv().await {
-        if let Event::Result { result, .. } = told.event {
+    while let Some(reported) = events.recv().await {
+        if let Event::Result { result, .. } = reported.event {
             failed.extend(result.message.clone().filter(|_| result.status == engine::Status::Failed));
         }
     }

@@ -44,7 +44,7 @@ const MIXED: &str = "    - name: Goes well\n      command: echo fine\n    - name
                      - name: Fails\n      command: sh -c 'echo \"<no> & way\"; exit 3'\n      when: number == 2\n";
 
 #[test]
-fn people_and_build_servers_are_told_by_one_run() {
+fn people_and_build_servers_are_reported_by_one_run() {
     let files = directory(2, MIXED);
     let output = windlass(files.path(), &["--output", "junit=out.xml", "--output", "json=out.json", "p.yml"]).output();
     let output = output.unwrap();
@@ -93,14 +93,17 @@ fn assert_shape(all: roxmltree::Node<'_, '_>) {
 }
 
 #[test]
-fn timings_are_told_to_people_and_programs() {
+fn timings_are_reported_to_people_and_programs() {
     let files = directory(2, "    - name: Slow\n      command: sleep 0.3\n    - name: Quick\n      ping:\n");
     let output = windlass(files.path(), &["--profile", "p.yml"]).output().unwrap();
-    let told = text(&output.stdout);
-    let after = told.split("TIME BY TASK").nth(1).unwrap_or_else(|| panic!("{told}"));
+    let reported = text(&output.stdout);
+    let after = reported.split("TIME BY TASK").nth(1).unwrap_or_else(|| panic!("{reported}"));
     let lines: Vec<&str> = after.lines().skip(1).collect();
-    assert!(lines[0].ends_with("%  Slow") && lines[1].ends_with("%  Quick"), "{told}");
-    assert!(told.contains("TIME BY HOST") && told.find("TIME BY TASK") < told.find("PLAY RECAP"), "{told}");
+    assert!(lines[0].ends_with("%  Slow") && lines[1].ends_with("%  Quick"), "{reported}");
+    assert!(
+        reported.contains("TIME BY HOST") && reported.find("TIME BY TASK") < reported.find("PLAY RECAP"),
+        "{reported}"
+    );
     let output = windlass(files.path(), &["--profile", "--output", "json", "p.yml"]).output().unwrap();
     let events: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -131,7 +134,7 @@ fn a_log_file_grows_has_moments_and_no_colours_and_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_is_no_success_but_a_reader_who_goes_away_is_none_of_our_business() {
+fn a_full_disk_is_reported_and_is_no_success_but_a_reader_who_goes_away_is_none_of_our_business() {
     let files = directory(1, "    - ping:\n");
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = windlass(files.path(), &["p.yml"]).stdout(full()).output().unwrap();
@@ -212,12 +215,12 @@ fn a_hundred_hosts_at_work_are_a_few_lines_at_the_foot_of_a_terminal_and_leave_n
 #[test]
 fn what_is_no_terminal_or_a_dumb_one_gets_plain_lines_and_no_color_takes_only_colours_away() {
     let files = directory(2, "    - name: Sleeps\n      command: sleep 1.2\n      changed_when: false\n");
-    let told = |variables: &str| text(&on_a_terminal(files.path(), variables, "p.yml"));
-    let dumb = told("TERM=dumb");
+    let reported = |variables: &str| text(&on_a_terminal(files.path(), variables, "p.yml"));
+    let dumb = reported("TERM=dumb");
     assert!(dumb.contains("ok: [h001]") && !dumb.contains('\x1b'), "{dumb:?}");
-    let plain = told("NO_COLOR=1");
+    let plain = reported("NO_COLOR=1");
     assert!(plain.contains("\x1b[J") && !plain.contains("\x1b[32m"), "{plain:?}");
-    let clever = told("");
+    let clever = reported("");
     assert!(clever.contains("\x1b[J") && clever.contains("\x1b[32mok: [h001]\x1b[0m"), "{clever:?}");
     let piped = windlass(files.path(), &["p.yml"]).output().unwrap();
     assert!(!piped.stdout.contains(&0x1b) && text(&piped.stdout).contains("ok: [h002]"), "{piped:?}");
@@ -230,8 +233,8 @@ fn a_collector_that_is_down_is_one_warning_and_no_failure() {
     let mut command = windlass(files.path(), &["p.yml"]);
     let output = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{free}")).output().unwrap();
     assert_eq!(code(&output), 0);
-    let told = text(&output.stderr);
-    assert!(told.starts_with("warning: cannot send 5 spans to ") && told.lines().count() == 1, "{told}");
+    let reported = text(&output.stderr);
+    assert!(reported.starts_with("warning: cannot send 5 spans to ") && reported.lines().count() == 1, "{reported}");
 }
 
 /// A collector that keeps all that it is sent.
@@ -261,7 +264,7 @@ fn collector() -> (String, Arc<Mutex<Vec<u8>>>) {
 }
 
 #[test]
-fn no_secret_is_in_any_output_log_or_trace_however_much_is_told() {
+fn no_secret_is_in_any_output_log_or_trace_however_much_is_reported() {
     let secrets = ["tops3cret-by-no-log", "hunter2-from-the-vault", "pass-of-the-vault", "key-of-the-collector"];
     let tasks = "    - name: Uses {{ hidden }}\n      command: echo {{ hidden }}\n      no_log: true\n    \
                  - name: Fails with it\n      command: sh -c 'echo {{ hidden }} >&2; exit 1'\n      no_log: true\n      \
@@ -421,16 +424,16 @@ fn no_core_file_is_written_of_windlass_and_programs_keep_their_own_limit() {
 #[test]
 fn each_v_tells_more() {
     let files = directory(1, "    - name: One\n      command: echo fine\n");
-    let told = |arguments: &[&str]| {
+    let reported = |arguments: &[&str]| {
         let output = windlass(files.path(), arguments).output().unwrap();
         (text(&output.stdout), text(&output.stderr))
     };
-    let (words, log) = told(&["p.yml"]);
+    let (words, log) = reported(&["p.yml"]);
     assert!(!words.contains("fine") && !words.contains("task path") && log.is_empty(), "{words}{log}");
-    let (words, log) = told(&["-v", "p.yml"]);
+    let (words, log) = reported(&["-v", "p.yml"]);
     assert!(words.contains("\"stdout\": \"fine\"") && !words.contains("task path") && log.is_empty(), "{words}{log}");
-    let (words, log) = told(&["-vv", "p.yml"]);
+    let (words, log) = reported(&["-vv", "p.yml"]);
     assert!(words.contains("task path: ") && words.contains("p.yml:5:7") && log.is_empty(), "{words}{log}");
-    let (_, log) = told(&["-vvv", "p.yml"]);
+    let (_, log) = reported(&["-vvv", "p.yml"]);
     assert!(log.contains("session opened") && log.contains("begins") && log.contains("ended"), "{log}");
 }

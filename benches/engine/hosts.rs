@@ -103,8 +103,8 @@ impl Run {
             let ways = Arc::new(FakeHosts);
             let running = tokio::spawn(engine::run_over(self.0, ways, sender, Arc::new(AtomicBool::new(false))));
             let mut results = 0;
-            while let Some(told) = events.recv().await {
-                results += usize::from(matches!(told.event, Event::Result { .. } | Event::Item { .. }));
+            while let Some(reported) = events.recv().await {
+                results += usize::from(matches!(reported.event, Event::Result { .. } | Event::Item { .. }));
             }
             let recap = running.await.expect("a run does not panic").expect("the run goes through");
             assert!(recap.lost == Default::default(), "{recap:?}");

@@ -80,7 +80,7 @@ fn a_component_that_is_not_there_is_named_with_its_neighbour() {
 }
 
 #[test]
-fn an_altered_a_missing_and_a_disguised_file_are_told() {
+fn an_altered_a_missing_and_a_disguised_file_are_reported() {
     let root = tempfile::tempdir().unwrap();
     for name in ["altered", "disguised", "missing"] {
         program(root.path(), &format!("v1.2.3/{name}"), AMD64);
@@ -98,22 +98,22 @@ fn an_altered_a_missing_and_a_disguised_file_are_told() {
     item.sha256 = file_digest(&root.path().join(&item.file)).unwrap();
     std::fs::write(root.path().join(MANIFEST), manifest.to_yaml()).unwrap();
     let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap();
-    let told = message(root.path(), bundle.find_program(wanted("altered")));
-    assert!(told.starts_with("v1.2.3/altered in the bundle BUNDLE has changed: its SHA-256 is "), "{told}");
+    let reported = message(root.path(), bundle.find_program(wanted("altered")));
+    assert!(reported.starts_with("v1.2.3/altered in the bundle BUNDLE has changed: its SHA-256 is "), "{reported}");
     assert_eq!(
         message(root.path(), bundle.find_program(wanted("missing"))),
         "v1.2.3/missing is missing from the bundle BUNDLE"
     );
-    let told = message(root.path(), bundle.find_program(wanted("disguised")));
+    let reported = message(root.path(), bundle.find_program(wanted("disguised")));
     assert_eq!(
-        told,
+        reported,
         "v1.2.3/disguised in the bundle BUNDLE: architecture mismatch: the manifest says amd64, found arm64"
     );
     assert_eq!(bundle.verify().unwrap().len(), 3);
 }
 
 #[test]
-fn a_version_that_cannot_be_told_is_asked_for() {
+fn a_version_that_cannot_be_found_is_asked_for() {
     let root = tempfile::tempdir().unwrap();
     program(root.path(), "etcd", ARM64);
     let error = scan(root.path()).unwrap_err();
@@ -144,7 +144,7 @@ fn definitions_have_the_version_of_their_neighbours_and_packages_their_own() {
     std::fs::write(root.path().join("packages/x-1.2-3.el9.noarch.rpm"), "x").unwrap();
     let scanned = scan(root.path()).unwrap();
     assert_eq!(scanned.left_out, ["notes.yaml"]);
-    let told: Vec<_> = scanned
+    let reported: Vec<_> = scanned
         .manifest
         .files
         .iter()
@@ -157,7 +157,7 @@ fn definitions_have_the_version_of_their_neighbours_and_packages_their_own() {
         "packages 7.88.1-10 amd64",
         "packages 1.2 any",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let crds = with_manifest(root.path()).find_all("crds", Some("1.19")).unwrap();
     assert_eq!(crds.iter().map(|it| it.path.file_name().unwrap()).collect::<Vec<_>>(), ["b.yaml", "a.yaml"]);
 }
@@ -218,6 +218,6 @@ fn what_is_no_bundle_is_refused() {
     let outside =
         "format: 1\nfiles:\n- {component: a, version: '1', architecture: any, file: ../a, size: 1, sha256: x}\n";
     std::fs::write(root.path().join(MANIFEST), outside).unwrap();
-    let told = message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default()));
-    assert_eq!(told, "BUNDLE/manifest.yaml: \"../a\" points outside the bundle");
+    let reported = message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default()));
+    assert_eq!(reported, "BUNDLE/manifest.yaml: \"../a\" points outside the bundle");
 }

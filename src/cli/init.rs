@@ -149,7 +149,7 @@ mod tests {
         let source = Arc::new(Source::new("karmada.yaml", text));
         let (resources, _) =
             resource::of_source(&source, resource::Trust::Own, &resource::ForeignResourceLimits::default())
-                .unwrap_or_else(|told| panic!("{told:?}\n{text}"));
+                .unwrap_or_else(|reported| panic!("{reported:?}\n{text}"));
         assert_eq!(resources.len(), 1);
     }
 

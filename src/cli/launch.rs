@@ -159,7 +159,7 @@ pub(super) fn wait<T>(work: impl AsyncFnOnce() -> T) -> T {
 /// Reports that are open, for one run or for several in turn.
 pub(super) struct ReportSession {
     pub control: Control,
-    teller: JoinHandle<report::ReportOutcome>,
+    reporter: JoinHandle<report::ReportOutcome>,
     /// Listens until the reports are closed.
     _interrupts: Interrupts,
 }
@@ -175,17 +175,17 @@ impl ReportSession {
     ) -> Result<ReportSession, CliError> {
         let reports = reporting.open_reporting(hidden, settings, usual, fence)?;
         let (events, receiver) = unbounded_channel();
-        let teller = tokio::spawn(reports.follow_events(receiver));
+        let reporter = tokio::spawn(reports.follow_events(receiver));
         let stopping = Arc::new(AtomicBool::new(false));
         let (end, at_once) = watch::channel(false);
         let interrupts = Interrupts::listen(stopping.clone(), end, &events).context("cannot listen for interrupts")?;
-        Ok(ReportSession { control: Control { events, stopping, at_once }, teller, _interrupts: interrupts })
+        Ok(ReportSession { control: Control { events, stopping, at_once }, reporter, _interrupts: interrupts })
     }
 
     /// Closes the reports. What they could not tell makes an exit code of success one of failure.
     pub(super) async fn close_reports(self, code: ExitCode) -> Result<ExitCode, CliError> {
         drop(self.control);
-        let ending = self.teller.await.context("internal error: writing the report panicked")?;
+        let ending = self.reporter.await.context("internal error: writing the report panicked")?;
         Ok(reporting::exit_code(&ending, code))
     }
 

@@ -101,7 +101,7 @@ fn plain(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    async fn told(confinement: &Confinement, host: &str) -> String {
+    async fn reported(confinement: &Confinement, host: &str) -> String {
         confinement.resolve(host, 22).await.err().unwrap_or_else(|| "allowed".to_owned())
     }
 
@@ -127,16 +127,16 @@ mod tests {
             ("100.100.100.200", "metadata"),
             ("fd00:ec2::254", "metadata"),
         ] {
-            let told = told(&usual, host).await;
-            assert!(told.contains(why) && told.contains("must not connect to"), "{host}: {told}");
+            let reported = reported(&usual, host).await;
+            assert!(reported.contains(why) && reported.contains("must not connect to"), "{host}: {reported}");
         }
         // Whatever networks the machine of the tests has, it is not in all three of those for documentation.
         let own = network::of_this_machine().unwrap();
         let foreign = ["192.0.2.7", "198.51.100.7", "203.0.113.7"].map(|text| text.parse::<IpAddr>().unwrap());
         let foreign =
             foreign.into_iter().find(|address| !own.iter().any(|network| network.contains(*address))).unwrap();
-        assert_eq!(told(&usual, &foreign.to_string()).await, "allowed");
-        assert_eq!(told(&usual, "2001:db8::7").await, "allowed");
+        assert_eq!(reported(&usual, &foreign.to_string()).await, "allowed");
+        assert_eq!(reported(&usual, "2001:db8::7").await, "allowed");
     }
 
     #[tokio::test]
@@ -147,8 +147,8 @@ mod tests {
         let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         if socket.connect("192.0.2.1:9").is_ok() {
             let here = socket.local_addr().unwrap().ip().to_string();
-            let told = told(&Confinement::default(), &here).await;
-            assert!(told.contains("it is in a network of the machine that windlass runs on"), "{told}");
+            let reported = reported(&Confinement::default(), &here).await;
+            assert!(reported.contains("it is in a network of the machine that windlass runs on"), "{reported}");
         }
     }
 
@@ -156,12 +156,12 @@ mod tests {
     async fn networks_that_are_configured_are_the_only_ones() {
         let networks = ["127.0.0.0/8".to_owned(), "192.0.2.9".to_owned()];
         let some = Confinement::new(Some(&networks)).unwrap();
-        assert_eq!(told(&some, "127.0.0.1").await, "allowed");
-        assert_eq!(told(&some, "192.0.2.9").await, "allowed");
+        assert_eq!(reported(&some, "127.0.0.1").await, "allowed");
+        assert_eq!(reported(&some, "192.0.2.9").await, "allowed");
         for outside in ["192.0.2.8", "169.254.169.254", "::1"] {
-            assert!(told(&some, outside).await.contains("resource_networks does not list it"), "{outside}");
+            assert!(reported(&some, outside).await.contains("resource_networks does not list it"), "{outside}");
         }
-        assert!(told(&Confinement::new(Some(&[])).unwrap(), "192.0.2.9").await.contains("resource_networks"));
+        assert!(reported(&Confinement::new(Some(&[])).unwrap(), "192.0.2.9").await.contains("resource_networks"));
         assert_eq!(Confinement::new(Some(&["h1".to_owned()])).unwrap_err(), "h1");
     }
 }

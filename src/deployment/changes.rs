@@ -280,7 +280,7 @@ mod tests {
     use super::*;
     use crate::value::origin::{Origin, Source};
 
-    fn told(module: &'static str, name: &str, looped: bool, result: TaskResult) -> Event {
+    fn task_result(module: &'static str, name: &str, looped: bool, result: TaskResult) -> Event {
         let task = TaskStart {
             id: 1,
             name: name.into(),
@@ -311,16 +311,16 @@ mod tests {
     fn each_thing_counts_once_and_by_what_it_is() {
         let mut changes = Changes::default();
         let changed = |values| result(Status::Changed, values);
-        changes.add_event(&told("template", "a", false, changed(&[("dest", "/etc/x")])));
-        changes.add_event(&told("file", "its owner", false, changed(&[("path", "/etc/x")])));
-        changes.add_event(&told("systemd_service", "b", false, changed(&[("name", "etcd")])));
-        changes.add_event(&told("command", "c", false, changed(&[])));
-        changes.add_event(&told("ini_file", "a setting", false, changed(&[("path", "/etc/app.ini")])));
-        changes.add_event(&told("sysctl", "d", false, changed(&[])));
-        changes.add_event(&told("cron", "e", false, changed(&[])));
-        changes.add_event(&told("mount", "f", false, changed(&[("path", "/mnt")])));
-        changes.add_event(&told("copy", "not this", true, changed(&[("dest", "/etc/y")])));
-        changes.add_event(&told("copy", "nor this", false, result(Status::Ok, &[("dest", "/etc/z")])));
+        changes.add_event(&task_result("template", "a", false, changed(&[("dest", "/etc/x")])));
+        changes.add_event(&task_result("file", "its owner", false, changed(&[("path", "/etc/x")])));
+        changes.add_event(&task_result("systemd_service", "b", false, changed(&[("name", "etcd")])));
+        changes.add_event(&task_result("command", "c", false, changed(&[])));
+        changes.add_event(&task_result("ini_file", "a setting", false, changed(&[("path", "/etc/app.ini")])));
+        changes.add_event(&task_result("sysctl", "d", false, changed(&[])));
+        changes.add_event(&task_result("cron", "e", false, changed(&[])));
+        changes.add_event(&task_result("mount", "f", false, changed(&[("path", "/mnt")])));
+        changes.add_event(&task_result("copy", "not this", true, changed(&[("dest", "/etc/y")])));
+        changes.add_event(&task_result("copy", "nor this", false, result(Status::Ok, &[("dest", "/etc/z")])));
         let names: Vec<&str> = changes.changes.iter().map(|change| change.what.as_str()).collect();
         assert_eq!(names, ["/etc/x", "etcd", "c", "/etc/app.ini", "d", "e", "/mnt"]);
         let counts = changes.counts();
@@ -339,9 +339,9 @@ mod tests {
     fn a_host_that_does_not_answer_is_not_refused() {
         let mut changes = Changes::default();
         assert_eq!(changes.outcome(), Outcome::Ok);
-        changes.add_event(&told("copy", "a", false, result(Status::Failed, &[])));
+        changes.add_event(&task_result("copy", "a", false, result(Status::Failed, &[])));
         assert_eq!(changes.outcome(), Outcome::Refused);
-        changes.add_event(&told("copy", "b", false, result(Status::Unreachable, &[])));
+        changes.add_event(&task_result("copy", "b", false, result(Status::Unreachable, &[])));
         assert_eq!(changes.outcome(), Outcome::Unreachable);
     }
 
@@ -355,11 +355,11 @@ mod tests {
             ]);
             let mut said = result(Status::Ok, &[]);
             said.values.insert("ansible_facts".into(), crate::value::mapping([(WaitsFor::VARIABLE, wait)]));
-            told("set_fact", "Report", false, said)
+            task_result("set_fact", "Report", false, said)
         };
         let mut changes = Changes::default();
         changes.add_event(&report("controlPlane", 1));
-        changes.add_event(&told("fail", "End the dry run", false, result(Status::Failed, &[])));
+        changes.add_event(&task_result("fail", "End the dry run", false, result(Status::Failed, &[])));
         let wait = Wait { host: "h1".into(), stage: Stage::ControlPlane, reason: "no API server answers yet".into() };
         assert_eq!((changes.waits.as_slice(), changes.failures.len()), ([wait].as_slice(), 0));
         assert!(!changes.is_empty());
@@ -375,8 +375,8 @@ mod tests {
         let mut changes = Changes::default();
         let mut said = result(Status::Ok, &[]);
         said.values.insert("msg".into(), Value::from(vec!["HOST  DAYS", "h1    364"]));
-        changes.add_event(&told("debug", "Show", false, said));
-        changes.add_event(&told("debug", "Say", false, result(Status::Ok, &[("msg", "done")])));
+        changes.add_event(&task_result("debug", "Show", false, said));
+        changes.add_event(&task_result("debug", "Say", false, result(Status::Ok, &[("msg", "done")])));
         assert_eq!(changes.notes, ["HOST  DAYS\nh1    364", "done"]);
     }
 
@@ -384,9 +384,9 @@ mod tests {
     fn a_secret_s_values_are_not_kept() {
         let mut changes = Changes::default();
         let secret = TaskResult { no_log: true, ..result(Status::Changed, &[("dest", "/root/s3cret")]) };
-        changes.add_event(&told("copy", "The key", false, secret));
+        changes.add_event(&task_result("copy", "The key", false, secret));
         let lost = TaskResult { no_log: true, message: Some("s3cret".into()), ..result(Status::Failed, &[]) };
-        changes.add_event(&told("copy", "The other key", false, lost));
+        changes.add_event(&task_result("copy", "The other key", false, lost));
         assert!(!serde_json::to_string(&changes).unwrap().contains("s3cret"), "{changes:?}");
         assert_eq!(changes.changes[0].what, "The key");
         assert_eq!(changes.failures[0].message, "the result is hidden");
@@ -399,7 +399,7 @@ mod tests {
         let object = crate::value::mapping([("kind", Value::from("Cluster")), ("metadata", metadata)]);
         changed.values.insert("result".into(), object);
         let mut changes = Changes::default();
-        changes.add_event(&told("k8s", "Join it", false, changed));
+        changes.add_event(&task_result("k8s", "Join it", false, changed));
         assert_eq!((changes.changes[0].kind, changes.changes[0].what.as_str()), (ChangeKind::Object, "Cluster alpha"));
     }
 }

@@ -187,7 +187,12 @@ impl Deployment {
     /// The hosts that answer, as root, to look at.
     async fn reachable(&self) -> Vec<(Arc<str>, Remote)> {
         let open = self.hosts.iter().map(|name| async { lock::open_lock_host(&self.opens, name).await.ok() });
-        futures::future::join_all(open).await.into_iter().flatten().map(|(door, remote)| (door.name, remote)).collect()
+        futures::future::join_all(open)
+            .await
+            .into_iter()
+            .flatten()
+            .map(|(lock_host, remote)| (lock_host.name, remote))
+            .collect()
     }
 
     async fn journals(&self) -> Journals {

@@ -196,8 +196,8 @@ async fn answers(job: Job) -> Result<Vec<Json>, String> {
     let run = Box::pin(engine::run(job, sender, Arc::new(AtomicBool::new(false))));
     run.await.map_err(|error| error.to_string())?;
     let mut why = "no host of the control plane could be queried".to_owned();
-    while let Ok(told) = receiver.try_recv() {
-        let Event::Result { host, result, .. } = told.event else { continue };
+    while let Ok(reported) = receiver.try_recv() {
+        let Event::Result { host, result, .. } = reported.event else { continue };
         if result.status == Status::Ok
             && let Some(resources) = result.values.get("resources")
         {

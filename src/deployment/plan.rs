@@ -113,7 +113,7 @@ impl TargetHosts {
 
 impl Plan {
     /// The stages to run.
-    pub fn course(&self) -> Vec<Stage> {
+    pub fn stages_to_run(&self) -> Vec<Stage> {
         let runs = self.stages.iter().filter(|planned| planned.state != StageState::Same);
         runs.map(|planned| planned.stage).collect()
     }
@@ -217,7 +217,7 @@ mod tests {
             stages: planned.to_vec(),
             observed: Observed::new(),
         };
-        assert_eq!(plan.course(), [Stage::Etcd]);
+        assert_eq!(plan.stages_to_run(), [Stage::Etcd]);
         assert_eq!(plan.removals(), ["m1"]);
     }
 

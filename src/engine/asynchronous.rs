@@ -139,8 +139,8 @@ fn too_late(limit: Duration, outcome: Outcome) -> (TaskResult, Vec<Effect>) {
 pub(super) fn timed_out(limit: Duration) -> TaskResult {
     let period = limit.as_secs_f64();
     let whole = limit.subsec_nanos() == 0;
-    let told = if whole { Value::from(limit.as_secs()) } else { Value::from(period) };
-    let values = Vars::from([("timedout".into(), mapping([("period", told)]))]);
+    let reported = if whole { Value::from(limit.as_secs()) } else { Value::from(period) };
+    let values = Vars::from([("timedout".into(), mapping([("period", reported)]))]);
     let message = Some(format!("the task timed out after {period} s"));
     TaskResult { message, values, ..blank(Status::Failed) }
 }

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_told_and_a_name_never_leads_out_of_the_directory() {
+    fn a_broken_file_is_reported_and_a_name_never_leads_out_of_the_directory() {
         let scratch = tempfile::tempdir().unwrap();
         let (cache, mut events) = cache(scratch.path(), None);
         fs::write(scratch.path().join("a/b/p_h1"), "{").unwrap();

@@ -122,8 +122,8 @@ impl HostVars {
         theirs.extend(merged);
     }
 
-    fn take(&mut self, gift: DelegatedFacts) {
-        match gift {
+    fn take(&mut self, delegated: DelegatedFacts) {
+        match delegated {
             DelegatedFacts::Facts(facts) => self.add_facts(facts),
             DelegatedFacts::Set(vars) => extend(&mut self.set, vars),
         }
@@ -149,7 +149,7 @@ pub(crate) struct PublishedVars {
 struct Published {
     vars: HostVars,
     /// The host itself, which may be on its way through a task, has not got them yet.
-    gifts: Vec<DelegatedFacts>,
+    delegated_facts: Vec<DelegatedFacts>,
 }
 
 impl PublishedVars {
@@ -161,19 +161,19 @@ impl PublishedVars {
     pub(super) fn publish(&self, host: &Arc<str>, vars: &mut HostVars) {
         let mut all = self.all.write();
         let published = all.entry(host.clone()).or_default();
-        published.gifts.drain(..).for_each(|gift| vars.take(gift));
+        published.delegated_facts.drain(..).for_each(|delegated| vars.take(delegated));
         published.vars = vars.clone();
     }
 
     /// Gives a host something: others see it at once, the host itself when it publishes or receives.
-    pub(super) fn give(&self, host: &Arc<str>, gift: DelegatedFacts) {
+    pub(super) fn give(&self, host: &Arc<str>, delegated: DelegatedFacts) {
         // Beside what the cache knows, not instead of it.
         self.published_vars(host);
-        let facts = matches!(gift, DelegatedFacts::Facts(_));
+        let facts = matches!(delegated, DelegatedFacts::Facts(_));
         let mut all = self.all.write();
         let published = all.entry(host.clone()).or_default();
-        published.vars.take(gift.clone());
-        published.gifts.push(gift);
+        published.vars.take(delegated.clone());
+        published.delegated_facts.push(delegated);
         if let Some(cache) = self.cache.as_ref().filter(|_| facts) {
             cache.store_facts(host, &published.vars);
         }
@@ -181,7 +181,8 @@ impl PublishedVars {
 
     /// Hands a host what it was given.
     pub(super) fn receive(&self, host: &mut HostRun) {
-        let waiting = |all: &HashMap<Arc<str>, Published>| all.get(&host.name).is_some_and(|own| !own.gifts.is_empty());
+        let waiting =
+            |all: &HashMap<Arc<str>, Published>| all.get(&host.name).is_some_and(|own| !own.delegated_facts.is_empty());
         if waiting(&self.all.read()) {
             self.publish(&host.name, &mut host.vars);
         }
@@ -197,7 +198,7 @@ impl PublishedVars {
         let Some(cache) = &self.cache else { return HostVars::default() };
         let vars = cache.cached_facts(host).unwrap_or_default();
         let mut all = self.all.write();
-        all.entry(host.into()).or_insert_with(|| Published { vars, gifts: Vec::new() }).vars.clone()
+        all.entry(host.into()).or_insert_with(|| Published { vars, delegated_facts: Vec::new() }).vars.clone()
     }
 
     /// Keeps a host's facts for later runs.

@@ -287,7 +287,7 @@ impl<'a> Item<'a> {
         let host = &self.host.name;
         let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
         let ask = |question| run.tell(Event::Question(question));
-        let door = ItemConnection { item: self, delegate };
+        let connection = ItemConnection { item: self, delegate };
         let here = Controller {
             templar: &job.templar,
             scope: &self.scope,
@@ -300,7 +300,7 @@ impl<'a> Item<'a> {
             apart,
             progress: &progress,
             ask: &ask,
-            host: &door,
+            host: &connection,
         };
         let tell = |warning| run.tell(Event::Warning(format!("{host}: {warning}")));
         twice.iter().for_each(|warning| tell(warning.to_string()));

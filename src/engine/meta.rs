@@ -76,7 +76,7 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
         "end_play" | "end_batch" | "refresh_inventory" | "clear_facts" | "clear_host_errors"
     );
     let start = Arc::new(start_of(batch, task, &hosts, false));
-    let told = |host: &HostRun, skipped| {
+    let reported = |host: &HostRun, skipped| {
         batch.run.tell(Event::Meta { task: start.clone(), host: host.name.clone(), skipped });
     };
     let (mut chosen, mut rest) = (Vec::new(), Vec::new());
@@ -93,11 +93,11 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
         }
         match holds(batch, task, &host) {
             Ok(true) => {
-                told(&host, false);
+                reported(&host, false);
                 chosen.push(host);
             }
             Ok(false) => {
-                told(&host, true);
+                reported(&host, true);
                 rest.push(host);
             }
             Err(error) => {
@@ -146,9 +146,9 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
                 None,
             );
             let complaints = read.err().unwrap_or_else(|| vec![became]);
-            let told = complaints.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("; ");
+            let reported = complaints.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("; ");
             for host in chosen {
-                fail(batch, host, &format!("cannot read the inventory again: {told}"));
+                fail(batch, host, &format!("cannot read the inventory again: {reported}"));
             }
             return;
         }

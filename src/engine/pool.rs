@@ -37,9 +37,9 @@ impl Pool {
             }
             open.entry(target.clone()).or_default().clone()
         };
-        let badge = self.hold.as_ref().map(|hold| hold.on(&target.name));
+        let proof = self.hold.as_ref().map(|hold| hold.on(&target.name));
         cell.get_or_try_init(|| async {
-            Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone(), badge))
+            Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone(), proof))
         })
         .await
         .cloned()

@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    fn told(figures: &Vars) -> serde_json::Value {
+    fn reported(figures: &Vars) -> serde_json::Value {
         figures.iter().map(|(name, value)| (name.to_string(), serde_json::to_value(value).unwrap())).collect()
     }
 
@@ -76,11 +76,11 @@ mod tests {
         stats.add_stats(None, figures(first.clone()), true);
         stats.add_stats(None, figures(second.clone()), true);
         assert_eq!(
-            told(&stats.run),
+            reported(&stats.run),
             serde_json::json!({"n": 3, "s": "ab", "d": {"x": 1, "y": 1}, "l": [1, 2], "t": 1})
         );
         stats.add_stats(None, figures(second.clone()), false);
-        assert_eq!(told(&stats.run), second);
+        assert_eq!(reported(&stats.run), second);
         let host: Arc<str> = "h".into();
         stats.add_stats(Some(&host), figures(first), true);
         assert_eq!((stats.hosts.len(), stats.run["n"].as_i64()), (1, Some(2)));

@@ -44,7 +44,7 @@ impl RequestOptions<'_> {
                 Some(sink) => super::download(probe, self.tls, request, self.limit, *sink).await?,
                 None => super::send(probe, self.tls, request, self.limit).await?,
             };
-            if !self.leads_on(request, &response)? {
+            if !self.prepare_next_request(request, &response)? {
                 return Ok(response);
             }
         }
@@ -56,7 +56,7 @@ impl RequestOptions<'_> {
         for _ in 0..MOST_REDIRECTS {
             self.direct(request)?;
             let response = super::from_here(self.tls, request, self.limit).await?;
-            if !self.leads_on(request, &response)? {
+            if !self.prepare_next_request(request, &response)? {
                 return Ok(response);
             }
         }
@@ -68,7 +68,7 @@ impl RequestOptions<'_> {
         for _ in 0..MOST_REDIRECTS {
             self.direct(request)?;
             let streamed = super::stream::stream_from_here(self.tls, request, self.limit).await?;
-            if !self.leads_on(request, &streamed.head)? {
+            if !self.prepare_next_request(request, &streamed.head)? {
                 return Ok(streamed);
             }
         }
@@ -83,7 +83,7 @@ impl RequestOptions<'_> {
     }
 
     /// Whether a further request follows; it is then in `request`.
-    fn leads_on(&self, request: &mut Request, response: &Response) -> Result<bool, HttpError> {
+    fn prepare_next_request(&self, request: &mut Request, response: &Response) -> Result<bool, HttpError> {
         if let Some(login) = asked_to_log_in(response, request) {
             request.headers.push(("Authorization".to_owned(), login));
             return Ok(true);
@@ -99,8 +99,8 @@ impl RequestOptions<'_> {
             Redirects::Safe => matches!(method, "GET" | "HEAD"),
             Redirects::All => true,
         };
-        let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308);
-        if follows && leads_on { response.header("location") } else { None }
+        let is_redirect = matches!(response.status, 301 | 302 | 303 | 307 | 308);
+        if follows && is_redirect { response.header("location") } else { None }
     }
 
     /// Makes the request one to the new address.
@@ -137,8 +137,8 @@ pub(crate) fn basic((user, password): &(String, String)) -> String {
 
 /// The login, if the server requires it and it was not sent yet.
 fn asked_to_log_in(response: &Response, request: &Request) -> Option<String> {
-    let told = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let reported = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     let asked = response.status == 401
         && response.header("www-authenticate").is_some_and(|scheme| scheme.to_ascii_lowercase().starts_with("basic"));
-    if asked && !told { request.url.login.as_ref().map(basic) } else { None }
+    if asked && !reported { request.url.login.as_ref().map(basic) } else { None }
 }

@@ -182,7 +182,7 @@ async fn connect_from_here(tls: &Tls, request: &Request) -> Result<Box<dyn Strea
     let lost = |error: std::io::Error| HttpError::Connect { address: next.address(), reason: error.to_string() };
     let mut stream = stream.map_err(lost)?;
     if let Some(proxy) = request.proxy.as_ref().filter(|_| request.url.secure) {
-        lead_on(&mut stream, proxy, &request.url).await?;
+        open_proxy_tunnel(&mut stream, proxy, &request.url).await?;
     }
     secured(stream, tls, request).await
 }
@@ -205,13 +205,13 @@ async fn open(probe: &Probe, tls: &Tls, request: &Request) -> Result<Box<dyn Str
     allow(probe, &url.host, url.port)?;
     let mut stream = connect(probe, &proxy.host, proxy.port).await?;
     if url.secure {
-        lead_on(&mut stream, proxy, url).await?;
+        open_proxy_tunnel(&mut stream, proxy, url).await?;
     }
     secured(stream, tls, request).await
 }
 
 /// Has a proxy connect to the server itself.
-async fn lead_on(stream: &mut Box<dyn Stream>, proxy: &Url, url: &Url) -> Result<(), HttpError> {
+async fn open_proxy_tunnel(stream: &mut Box<dyn Stream>, proxy: &Url, url: &Url) -> Result<(), HttpError> {
     const LONGEST: usize = 16 * 1024;
     let address = url.address();
     let login = proxy.login.as_ref().map(|login| format!("Proxy-Authorization: {}\r\n", follow::basic(login)));

@@ -51,8 +51,8 @@ impl Control {
     pub async fn watch_unmasked(&self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Error> {
         let (sender, mut receiver) = unbounded_channel::<TimedEvent>();
         let watching = async {
-            while let Some(told) = receiver.recv().await {
-                each(&told.event);
+            while let Some(reported) = receiver.recv().await {
+                each(&reported.event);
             }
         };
         let (recap, ()) = tokio::join!(self.run_into(job, sender), watching);

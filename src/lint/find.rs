@@ -99,12 +99,12 @@ mod tests {
             std::fs::write(path, "").unwrap();
         }
         let found = files(&[root.path().to_owned(), root.path().join("site.yml")]).unwrap();
-        let told: Vec<_> = found
+        let reported: Vec<_> = found
             .iter()
             .map(|place| (place.path.strip_prefix(root.path()).unwrap().display().to_string(), place.folder.as_str()))
             .collect();
         let expected = [("roles/web/files/x/y", "files"), ("roles/web/tasks/main.yml", "tasks"), ("site.yml", "")];
-        assert_eq!(told, expected.map(|(path, folder)| (path.to_owned(), folder)));
+        assert_eq!(reported, expected.map(|(path, folder)| (path.to_owned(), folder)));
         assert!(files(&[root.path().join("nowhere")]).is_err());
     }
 

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_told_from_an_address() {
+    fn a_port_is_distinguished_from_an_address() {
         assert_eq!(name_and_port("h1"), ("h1", None));
         assert_eq!(name_and_port("h1:22"), ("h1", Some(22)));
         assert_eq!(name_and_port("fd00::1"), ("fd00::1", None));

@@ -101,7 +101,7 @@ impl Module for Assemble {
         let wanted =
             DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
                 .await?;
-        let wish = DesiredFile {
+        let desired = DesiredFile {
             content: Content::Bytes(content),
             wanted: &wanted,
             directories: &DesiredAttributes::default(),
@@ -110,9 +110,9 @@ impl Module for Assemble {
             secret,
             source: &self.src,
         };
-        let found = file_write::compare_file(probe, here, &destination, wish).await?;
+        let found = file_write::compare_file(probe, here, &destination, desired).await?;
         let outcome = file_write::write_outcome(&destination.path, &found.digests, None, None).await?;
-        let outcome = self.told(outcome, &found.digests);
+        let outcome = self.reported(outcome, &found.digests);
         let stat = destination.there.as_ref().map(|(stat, _)| stat);
         Ok(match (found.write, stat) {
             (Some(write), _) => {
@@ -125,12 +125,12 @@ impl Module for Assemble {
 
     async fn apply(&self, change: AssembleChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let outcome = change.write.apply_and_tell(remote, here, &change.digests).await?;
-        Ok(self.told(outcome, &change.digests))
+        Ok(self.reported(outcome, &change.digests))
     }
 }
 
 impl Assemble {
-    fn told(&self, outcome: Outcome, digests: &Digests) -> Outcome {
+    fn reported(&self, outcome: Outcome, digests: &Digests) -> Outcome {
         outcome.with("src", self.src.as_str()).with("md5sum", digests.md5.as_str()).message("OK")
     }
 

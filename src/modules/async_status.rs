@@ -80,22 +80,22 @@ impl Module for AsyncStatus {
             return Ok(Plan::Unchanged(Outcome { skipped: here.check, ..outcome }));
         }
         let parent = async_job::directory(probe, here.templar, here.scope).await?;
-        let told = async_job::read_job(probe, &parent, &self.jid).await?;
-        let found = told.failed.is_none() || told.values.contains_key("stdout");
+        let reported = async_job::read_job(probe, &parent, &self.jid).await?;
+        let found = reported.failed.is_none() || reported.values.contains_key("stdout");
         Ok(match self.mode {
             Mode::Cleanup if found => Plan::Unknown(AsyncStatusChange::Cleanup),
-            Mode::Status if told.changed => Plan::Change {
+            Mode::Status if reported.changed => Plan::Change {
                 diff: Vec::new(),
-                outcome: told.clone(),
-                change: AsyncStatusChange::TimedEvent(Box::new(told)),
+                outcome: reported.clone(),
+                change: AsyncStatusChange::TimedEvent(Box::new(reported)),
             },
-            _ => Plan::Unchanged(told),
+            _ => Plan::Unchanged(reported),
         })
     }
 
     async fn apply(&self, change: AsyncStatusChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        if let AsyncStatusChange::TimedEvent(told) = change {
-            return Ok(*told);
+        if let AsyncStatusChange::TimedEvent(reported) = change {
+            return Ok(*reported);
         }
         let parent = async_job::directory(remote, here.templar, here.scope).await?;
         let erased = async_job::forget(remote, &parent, &self.jid).await?;
@@ -144,8 +144,8 @@ mod tests {
         let done = ended(&bench, &job).await;
         assert!(done.changed);
         assert_eq!(done.outcome.failed.as_deref(), Some("non-zero return code"));
-        let told = ["stdout", "stderr", "rc", "cmd"].map(|name| value(&done.outcome, name));
-        assert_eq!(told, ["out", "err", "3", "echo out; echo err >&2; sleep 0.3; exit 3"]);
+        let reported = ["stdout", "stderr", "rc", "cmd"].map(|name| value(&done.outcome, name));
+        assert_eq!(reported, ["out", "err", "3", "echo out; echo err >&2; sleep 0.3; exit 3"]);
         assert!(value(&done.outcome, "delta").starts_with("0:00:0"), "{}", value(&done.outcome, "delta"));
         let checked = bench.check(&format!("async_status: {{jid: {job}}}")).await.unwrap();
         assert_eq!(value(&checked.outcome, "rc"), "3");

@@ -132,12 +132,12 @@ impl Module for AuthorizedKey {
         let old = probe.read(&path).await?.unwrap_or_default();
         let text =
             String::from_utf8(old).map_err(|_| Error::failed(format!("cannot edit {path}: it is not UTF-8 text")))?;
-        let wish = match (self.state, self.exclusive) {
+        let desired = match (self.state, self.exclusive) {
             (State::Absent, _) => DesiredKeys::Absent,
             (State::Present, true) => DesiredKeys::Exclusive,
             (State::Present, false) => DesiredKeys::Present,
         };
-        let edited = keys::edited(&text, &given, wish);
+        let edited = keys::edited(&text, &given, desired);
         let outcome = self.outcome(&path);
         if edited == text {
             return Ok(Plan::Unchanged(outcome));

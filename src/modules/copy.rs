@@ -263,7 +263,7 @@ impl Copy {
         }
         let wanted = self.wanted(probe, source.mode).await?;
         let directories = self.wanted_directories(probe).await?;
-        let wish = DesiredFile {
+        let desired = DesiredFile {
             content: source.content,
             wanted: &wanted,
             directories: &directories,
@@ -272,7 +272,7 @@ impl Copy {
             secret: source.secret,
             source: &source.name,
         };
-        let found = file_write::compare_file(probe, here, &destination, wish).await?;
+        let found = file_write::compare_file(probe, here, &destination, desired).await?;
         self.check_sum(&found.digests.sha1)?;
         let outcome = file_write::write_outcome(&destination.path, &found.digests, None, None).await?;
         let outcome = with_source(outcome, src.as_deref());

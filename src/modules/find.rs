@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn findings_are_described_and_what_is_no_directory_is_told() {
+    async fn findings_are_described_and_what_is_no_directory_is_reported() {
         let bench = bench().await;
         let done = bench.check("find: {paths: [HOST, HOST/none], patterns: a.db, get_checksum: true}").await.unwrap();
         let file = done.outcome.values["files"].get_item_by_index(0).unwrap();

@@ -257,7 +257,7 @@ impl GetUrl {
         let wanted = self.wanted(probe).await?;
         let nothing = DesiredAttributes::default();
         let source = shown(&self.url);
-        let wish = || DesiredFile {
+        let desired = || DesiredFile {
             content: Content::Local(fetched.local_path()),
             wanted: &wanted,
             directories: &nothing,
@@ -267,12 +267,12 @@ impl GetUrl {
             source: &source,
         };
         let mut destination = Destination::find_destination(probe, &dest, None, true).await?;
-        let mut found = file_write::compare_file(probe, here, &destination, wish()).await?;
+        let mut found = file_write::compare_file(probe, here, &destination, desired()).await?;
         let old = destination.there.as_ref().and_then(|(_, digest)| digest.clone());
         // A link to the same content is kept; with other content the link is replaced, not its target.
         if destination.path != dest && found.write.as_ref().is_some_and(|write| write.content.is_some()) {
             destination = Destination::find_destination(probe, &dest, None, false).await?;
-            found = file_write::compare_file(probe, here, &destination, wish()).await?;
+            found = file_write::compare_file(probe, here, &destination, desired()).await?;
             if let Some(write) = &mut found.write {
                 write.back_up = self.backup && old.is_some();
             }

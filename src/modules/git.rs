@@ -63,7 +63,7 @@ pub(super) struct GitChange {
     tool: GitCommand,
     repo: String,
     dest: String,
-    deed: Operation,
+    operation: Operation,
     /// Where the repository is moved from, out of the working tree.
     relocate: Option<String>,
     outcome: Outcome,
@@ -185,11 +185,11 @@ impl Module for Git {
     }
 
     async fn apply(&self, change: GitChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let GitChange { tool, repo, dest, deed, relocate, mut outcome } = change;
+        let GitChange { tool, repo, dest, operation, relocate, mut outcome } = change;
         if let (Some(_), Some(to)) = (&relocate, &self.separate_git_dir) {
             self.relocate(remote, &tool, &dest, to).await?;
         }
-        let meaning = match deed {
+        let meaning = match operation {
             Operation::Tell => return Ok(outcome),
             Operation::Archive => {
                 self.make_archive(remote, &tool, &dest, &self.version).await?;
@@ -226,11 +226,11 @@ impl Module for Git {
 impl GitChange {
     fn new(tool: GitCommand, repo: String, dest: String) -> GitChange {
         let outcome = Outcome::default().with("before", ()).with("remote_url_changed", false);
-        GitChange { tool, repo, dest, deed: Operation::Tell, relocate: None, outcome }
+        GitChange { tool, repo, dest, operation: Operation::Tell, relocate: None, outcome }
     }
 
-    fn with(mut self, deed: Operation, before: Option<&str>, after: &str) -> GitChange {
-        self.deed = deed;
+    fn with(mut self, operation: Operation, before: Option<&str>, after: &str) -> GitChange {
+        self.operation = operation;
         self.outcome = self.outcome.with("before", before.map_or(Value::from(()), Value::from)).with("after", after);
         self
     }
@@ -312,8 +312,8 @@ impl Git {
         let head = change.tool.git_output(probe, Some(&change.dest), &["rev-parse", "--verify", "HEAD"]).await?;
         let archive = self.archive_differs(probe, &change.tool, &change.dest, &self.version).await?;
         let relocates = change.relocate.is_some();
-        let deed = if archive { Operation::Archive } else { Operation::Tell };
-        let change = change.with(deed, Some(&head), &head);
+        let operation = if archive { Operation::Archive } else { Operation::Tell };
+        let change = change.with(operation, Some(&head), &head);
         Ok(if archive || relocates { change.plan(Vec::new()) } else { Plan::Unchanged(change.outcome) })
     }
 

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_tools_is_told_in_its_own_words() {
+    fn each_kind_of_tools_is_reported_in_its_own_words() {
         assert_eq!(words(GroupState::Present, false, AccountTools::Shadow), "groupadd -r -g 900 etcd");
         assert_eq!(words(GroupState::Present, true, AccountTools::Shadow), "groupmod -g 900 etcd");
         assert_eq!(words(GroupState::Absent, true, AccountTools::Shadow), "groupdel etcd");

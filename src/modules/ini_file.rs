@@ -152,7 +152,7 @@ impl Module for IniFile {
         let target = Target::at(probe, &self.path, self.follow).await?;
         target.must_exist_or_be_made(self.create)?;
         let adapt = |text: &str| target.text.adapt(text);
-        let wish = DesiredOption {
+        let desired = DesiredOption {
             section: self.section.as_deref().filter(|name| !name.is_empty()).map(adapt),
             conditions: self.conditions()?.iter().map(|condition| condition.adapt(adapt)).collect(),
             option: self.option.as_deref().map(adapt),
@@ -166,7 +166,7 @@ impl Module for IniFile {
                 modify_inactive_option: self.modify_inactive_option,
             },
         };
-        let (edited, message) = wish.applied(&target.text.characters);
+        let (edited, message) = desired.applied(&target.text.characters);
         let text = edited.as_ref().unwrap_or(&target.text.characters);
         let outcome = Outcome::default().message(message).with("path", target.path.as_str());
         let wanted =
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_told() {
+    async fn what_is_wrong_is_reported() {
         let bench = Bench::new().await;
         for (arguments, message) in [
             ("option: k", "ini_file: value or values is required with state: present, unless allow_no_value"),
@@ -305,8 +305,8 @@ mod tests {
                 "ini_file: an item of section_has_values must have option, and value or values",
             ),
         ] {
-            let told = bench.failure(&format!("ini_file: {{path: HOST/x, {arguments}}}")).await;
-            assert!(told.ends_with(message), "{told}");
+            let reported = bench.failure(&format!("ini_file: {{path: HOST/x, {arguments}}}")).await;
+            assert!(reported.ends_with(message), "{reported}");
         }
         bench.close().await;
     }

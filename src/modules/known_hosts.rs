@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hashed_name_is_found_and_not_told() {
+    fn a_hashed_name_is_found_and_not_reported() {
         let text = with("", "h", A, true);
         assert!(text.starts_with("|1|") && text.ends_with(" ssh-ed25519 AAAA\n"), "{text}");
         assert_eq!(with(&text, "h", A, true), text);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_told() {
+    async fn what_is_wrong_is_reported() {
         let bench = Bench::new().await;
         for (arguments, message) in [
             ("name: h, path: HOST/k", "known_hosts: key is required when state is present"),

@@ -350,10 +350,10 @@ mod tests {
         let bench = Bench::new().await;
         assert!(!bench.run("modprobe: {name: no_such, state: absent}").await.unwrap().changed);
         assert!(bench.check("modprobe: {name: no_such, params: 'a=1 b=2'}").await.unwrap().changed);
-        let told = bench.failure("modprobe: {name: no_such}").await;
-        assert!(told.starts_with("cannot load the kernel module no_such: "), "{told}");
-        let told = bench.failure("modprobe: {name: ../x}").await;
-        assert_eq!(told, "\"../x\" is not a valid name of a kernel module");
+        let reported = bench.failure("modprobe: {name: no_such}").await;
+        assert!(reported.starts_with("cannot load the kernel module no_such: "), "{reported}");
+        let reported = bench.failure("modprobe: {name: ../x}").await;
+        assert_eq!(reported, "\"../x\" is not a valid name of a kernel module");
         bench.close().await;
     }
 

@@ -458,8 +458,8 @@ mod tests {
         bench.on_host("fstab", TABLE);
         let task = "mount: {path: HOST/new/place, src: /no/such, fstype: nosuch, state: mounted, fstab: HOST/fstab}";
         assert!(bench.check(task).await.unwrap().changed);
-        let told = bench.failure(task).await;
-        assert!(told.starts_with("cannot mount "), "{told}");
+        let reported = bench.failure(task).await;
+        assert!(reported.starts_with("cannot mount "), "{reported}");
         assert_eq!(bench.text("fstab"), TABLE);
         assert!(!bench.host("new").exists());
         bench.failure(&task.replace("HOST/fstab", "HOST/none")).await;
@@ -478,14 +478,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_told_and_secret_options_are_not() {
+    async fn what_is_wrong_is_reported_and_secret_options_are_not() {
         let bench = Bench::new().await;
-        let told = bench.failure("mount: {path: /x, state: present, fstab: HOST/f}").await;
-        assert_eq!(told, "mount: src and fstype are required with this state");
-        let told = bench.failure("mount: {path: /x, src: \"a\\nb\", fstype: x, state: present, fstab: HOST/f}").await;
-        assert!(told.contains("newlines"), "{told}");
-        let told = bench.failure("mount: {path: /proc, src: /other, fstype: x, state: ephemeral}").await;
-        assert_eq!(told, "something other than /other is mounted at /proc");
+        let reported = bench.failure("mount: {path: /x, state: present, fstab: HOST/f}").await;
+        assert_eq!(reported, "mount: src and fstype are required with this state");
+        let reported =
+            bench.failure("mount: {path: /x, src: \"a\\nb\", fstype: x, state: present, fstab: HOST/f}").await;
+        assert!(reported.contains("newlines"), "{reported}");
+        let reported = bench.failure("mount: {path: /proc, src: /other, fstype: x, state: ephemeral}").await;
+        assert_eq!(reported, "something other than /other is mounted at /proc");
         let secret = "path: /x, src: //s/x, fstype: cifs, opts: 'password=pw', opts_no_log: true";
         let done = bench.run(&format!("mount: {{{secret}, state: present, fstab: HOST/f}}")).await.unwrap();
         assert!(done.diff.is_empty() && !value(&done.outcome, "opts").contains("pw"));

@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_mounted_at_the_root_is_told_with_its_size_and_source() {
+    async fn what_is_mounted_at_the_root_is_reported_with_its_size_and_source() {
         let bench = Bench::new().await;
         let facts = facts(&bench, "sources: [dynamic]").await;
         let root = facts.get_attr("mount_points").unwrap().get_attr("/").unwrap();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_aborts_ends_the_play_and_who_goes_on_waits_no_more() {
+    async fn who_aborts_ends_the_play_and_who_continues_waits_no_more() {
         let mut bench = Bench::new().await;
         bench.answers(Some(Answer::Abort));
         assert_eq!(bench.failure("pause: {seconds: 1000}").await, "user requested abort!");

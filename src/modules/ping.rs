@@ -46,7 +46,7 @@ mod tests {
     use super::super::testing::{Bench, value};
 
     #[tokio::test]
-    async fn the_host_answers_what_it_was_told_and_crashes_when_told_so() {
+    async fn the_host_answers_its_argument_and_crashes_on_request() {
         let bench = Bench::new().await;
         assert_eq!(value(&bench.check("ping: {data: 'a b'}").await.unwrap().outcome, "ping"), "a b");
         assert_eq!(bench.failure("ping: {data: crash}").await, "boom");

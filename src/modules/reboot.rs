@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_whose_start_is_told_by_a_command_is_back_when_that_says_otherwise() {
+    async fn a_host_whose_start_is_read_by_a_command_is_back_when_its_output_changes() {
         let bench = Bench::far().await;
         bench.on_host("boot", "1");
         let task =

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_told() {
+    async fn what_is_wrong_is_reported() {
         let bench = Bench::new().await;
         for (arguments, message) in [
             ("name: vm.a", "sysctl: value is required when state is present"),

@@ -136,7 +136,7 @@ impl Module for Template {
             return Ok(Plan::Unchanged(file_attributes::add_attributes(outcome, stat)));
         }
         let (text, secret) = self.render(here, &path).await?;
-        let wish = DesiredFile {
+        let desired = DesiredFile {
             content: Content::Bytes(self.encode(text)?),
             wanted: &self.wanted(probe, &path).await?,
             directories: &DesiredAttributes::default(),
@@ -145,7 +145,7 @@ impl Module for Template {
             secret,
             source: &src,
         };
-        let found = file_write::compare_file(probe, here, &destination, wish).await?;
+        let found = file_write::compare_file(probe, here, &destination, desired).await?;
         let outcome =
             file_write::write_outcome(&destination.path, &found.digests, None, None).await?.with("src", src.as_str());
         let stat = destination.there.as_ref().map(|(stat, _)| stat);

@@ -112,8 +112,8 @@ impl Module for Ufw {
         let mut changes = self.would_switch(&status, &text(probe, SETTINGS).await?);
         if self.rule.is_some() {
             let at = commands.len() - 1 - usize::from(self.logging.is_some());
-            let told = commands[at].as_slice();
-            let argv: Vec<&str> = ["--dry-run"].into_iter().chain(told.iter().map(String::as_str)).collect();
+            let reported = commands[at].as_slice();
+            let argv: Vec<&str> = ["--dry-run"].into_iter().chain(reported.iter().map(String::as_str)).collect();
             changes |= would_change(&text(probe, RULES).await?, &ask(probe, &argv).await?);
         }
         let outcome = Outcome::default().with("commands", lines(&commands));
@@ -462,8 +462,8 @@ mod tests {
     const STAND_IN: &str = "#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit\ncase \"$*\" in\n\
         'status verbose') echo \"Status: $(cat state 2>/dev/null || echo inactive)\" ;;\n\
         '--force enable') echo active >state ;;\n\
-        'default '*|'logging '*) echo \"$*\" >>told; echo \"$*\" >settings ;;\n\
-        *nothing*) echo 'ERROR: Bad port' >&2; exit 1 ;;\n*) echo \"$*\" >>told ;;\nesac\n";
+        'default '*|'logging '*) echo \"$*\" >>reported; echo \"$*\" >settings ;;\n\
+        *nothing*) echo 'ERROR: Bad port' >&2; exit 1 ;;\n*) echo \"$*\" >>reported ;;\nesac\n";
 
     /// A stand-in for grep, which prints the last settings given to ufw.
     const GREP: &str = "#!/bin/sh\ncase \"$*\" in *LOGLEVEL*) cat \"$(dirname \"$0\")/settings\" ;; esac\n";
@@ -483,23 +483,23 @@ mod tests {
         std::fs::write(host.path().join("settings"), "LOGLEVEL=full\nDEFAULT_INPUT_POLICY=\"REJECT\"\n").unwrap();
         assert!(!bench.check("ufw: {default: reject, logging: full}").await.unwrap().changed);
         assert!(bench.check("ufw: {default: reject, logging: low}").await.unwrap().changed);
-        std::fs::write(host.path().join("told"), "").unwrap();
+        std::fs::write(host.path().join("reported"), "").unwrap();
         let done = bench.run("ufw: {logging: low, rule: allow, default: deny, state: reset}").await.unwrap();
         assert_eq!(
             value(&done.outcome, "commands"),
             "['ufw --force reset', 'ufw default deny', 'ufw allow from any to any', 'ufw logging low']"
         );
-        let told = std::fs::read_to_string(host.path().join("told")).unwrap();
-        assert_eq!(told, "--force reset\ndefault deny\nallow from any to any\nlogging low\n");
+        let reported = std::fs::read_to_string(host.path().join("reported")).unwrap();
+        assert_eq!(reported, "--force reset\ndefault deny\nallow from any to any\nlogging low\n");
         let dry = bench.check("ufw: {logging: full, rule: allow}").await.unwrap();
         assert!(dry.changed);
-        let told = std::fs::read_to_string(host.path().join("told")).unwrap();
-        assert!(told.ends_with("logging low\n--dry-run allow from any to any\n"), "{told}");
+        let reported = std::fs::read_to_string(host.path().join("reported")).unwrap();
+        assert!(reported.ends_with("logging low\n--dry-run allow from any to any\n"), "{reported}");
         bench.close().await;
     }
 
     #[tokio::test]
-    async fn it_is_switched_on_once_and_its_refusal_is_told() {
+    async fn it_is_switched_on_once_and_its_refusal_is_reported() {
         let host = tempfile::tempdir().unwrap();
         let program = host.path().join("ufw");
         crate::value::testing::write_program(&program, STAND_IN);
@@ -510,8 +510,8 @@ mod tests {
         assert!(done.changed && done.outcome.message.as_deref() == Some("Status: active"));
         assert_eq!(value(&done.outcome, "commands"), "['ufw --force enable']");
         bench.run("ufw: {rule: allow, port: 22, comment: 'a b'}").await.unwrap();
-        let told = std::fs::read_to_string(host.path().join("told")).unwrap();
-        assert_eq!(told, "allow from any to any port 22 comment a b\n");
+        let reported = std::fs::read_to_string(host.path().join("reported")).unwrap();
+        assert_eq!(reported, "allow from any to any port 22 comment a b\n");
         let refused = bench.failure("ufw: {rule: allow, port: nothing}").await;
         assert!(refused.ends_with("failed with code 1: ERROR: Bad port"), "{refused}");
         let wrong = bench.failure("ufw: {rule: allow, interface: eth0}").await;

@@ -71,11 +71,11 @@ mod tests {
         bench.run("x509_ca: {path: HOST/ca.crt, privatekey_path: HOST/ca.key, common_name: ca, validity: 30, renew_before: 1}")
             .await
             .unwrap();
-        let told = bench.run("x509_certificate_info: {path: HOST/ca.crt}").await.unwrap();
-        assert!(!told.changed);
-        assert_eq!(value(&told.outcome, "subject"), "CN=ca");
+        let reported = bench.run("x509_certificate_info: {path: HOST/ca.crt}").await.unwrap();
+        assert!(!reported.changed);
+        assert_eq!(value(&reported.outcome, "subject"), "CN=ca");
         // A second may have passed since.
-        assert!(["29", "30"].contains(&value(&told.outcome, "days_left").as_str()));
+        assert!(["29", "30"].contains(&value(&reported.outcome, "days_left").as_str()));
         bench.close().await;
     }
 

@@ -62,9 +62,9 @@ mod tests {
     async fn openssl_reads_the_request_and_finds_it_signed_by_its_own_key() {
         let bench = Bench::new().await;
         bench.run("x509_key: {path: HOST/k}").await.unwrap();
-        let told = bench.run(TASK).await.unwrap();
-        assert!(!told.changed);
-        bench.on_host("csr", value(&told.outcome, "csr"));
+        let reported = bench.run(TASK).await.unwrap();
+        assert!(!reported.changed);
+        bench.on_host("csr", value(&reported.outcome, "csr"));
         let output = std::process::Command::new("openssl")
             .args(["req", "-verify", "-noout", "-subject", "-in"])
             .arg(bench.host("csr"))

@@ -70,14 +70,14 @@ impl LoadState<'_> {
             }
         }
         let only = (chosen.len() == 1).then(|| chosen[0].1.doc);
-        let told = self.complain_of_strangers(&strangers, only, place);
+        let reported = self.complain_of_strangers(&strangers, only, place);
         if let [(first, _), (second, other), ..] = chosen.as_slice() {
             let message = format!("two modules in one task: {first:?} and {second:?}");
             let complaint = Diagnostic::new(message, Some(&other.origin));
             self.complain(complaint.hint("start another task with \"-\""));
             return None;
         }
-        if chosen.is_empty() && !told && !failed {
+        if chosen.is_empty() && !reported && !failed {
             self.complain(no_module(map));
         }
         chosen.pop().map(|(_, chosen)| chosen)

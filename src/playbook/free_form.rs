@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_closed_is_told_with_its_place() {
+    fn what_is_never_closed_is_reported_with_its_place() {
         assert_eq!(parse_free_form("echo don't", |_| false), Err(UnbalancedQuote { at: 8, mark: "'" }));
         assert_eq!(parse_free_form("echo {{ x", |_| false), Err(UnbalancedQuote { at: 5, mark: "{{" }));
     }

@@ -81,15 +81,15 @@ impl LoadState<'_> {
         let found = found.or_else(last);
         if found.is_none() {
             let complaint = Diagnostic::new(format!("cannot find the role {name:?}"), Some(origin));
-            let mut told: Vec<PathBuf> = Vec::new();
+            let mut reported: Vec<PathBuf> = Vec::new();
             let above = |path: &PathBuf| path.parent().map(Path::to_path_buf);
             for place in collections.iter().filter_map(above).chain(places) {
-                if !told.contains(&place) {
-                    told.push(place);
+                if !reported.contains(&place) {
+                    reported.push(place);
                 }
             }
-            let looked = format!("searched {}", self.loader.listed(&told, ", "));
-            let roles = told.iter().filter(|place| !name.contains('/') && **place != self.base.directory);
+            let looked = format!("searched {}", self.loader.listed(&reported, ", "));
+            let roles = reported.iter().filter(|place| !name.contains('/') && **place != self.base.directory);
             let similar = roles.filter_map(|place| similar_name(place, name)).next();
             self.complain(match similar {
                 Some(other) => complaint.hint(format!("did you mean {other:?}? {looked}")),

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_is_told_from_the_beginning_of_a_message() {
+    fn a_prompt_is_distinguished_from_the_beginning_of_a_message() {
         let su = |text: &str| asks(Method::Su, "x", text, false);
         assert_eq!(su("Password: "), PromptKind::Yes);
         assert_eq!(su("Welcome\nPasswort: "), PromptKind::Maybe);

@@ -176,15 +176,15 @@ pub fn uptime() -> Duration {
 impl Session {
     /// From now on the session can show the run's hold: it is made known beside the lock, by root. Where the host has an
     /// older lock, because it was unreachable when this run took the lock, root's session updates it.
-    pub(super) async fn bear(&mut self, badge: &LockProof, user: Option<&Become>) -> Result<(), Error> {
+    pub(super) async fn show_lock_proof(&mut self, proof: &LockProof, user: Option<&Become>) -> Result<(), Error> {
         let what = format!("register the session of {} on {}", self.account.user, self.host);
-        let known = tokio::time::timeout(PATIENCE, self.enrol(badge, user, &what)).await;
+        let known = tokio::time::timeout(PATIENCE, self.enrol(proof, user, &what)).await;
         let late = || Error::TimedOut { what: format!("the attempt to {what}"), limit: PATIENCE };
         known.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn enrol(&mut self, badge: &LockProof, user: Option<&Become>, what: &str) -> Result<(), Error> {
-        let Some(mark) = &badge.mark else { return Ok(()) };
+    async fn enrol(&mut self, proof: &LockProof, user: Option<&Become>, what: &str) -> Result<(), Error> {
+        let Some(mark) = &proof.mark else { return Ok(()) };
         let (directory, record) = (&*mark.directory, &*mark.record);
         let lines = HOLD.lines().filter(|line| !line.starts_with('#'));
         let text: String = lines.flat_map(|line| [line, "\n"]).collect();
@@ -208,7 +208,7 @@ impl Session {
         };
         let may = self.ask("wl_may").await?;
         if may.code != 0 {
-            self.raise(badge, directory, record, &may.stderr).await?;
+            self.raise(proof, directory, record, &may.stderr).await?;
         }
         let shell = (u32::try_from(process).unwrap_or_default(), began);
         let enrol = lock::enrol(directory, record, shell, &name, self.by_ssh())?;
@@ -226,7 +226,7 @@ impl Session {
     /// Brings a host's lock up to date that is older than ours. A newer one says whose the deployment is now, as `why` does.
     async fn raise(
         &mut self,
-        badge: &LockProof,
+        proof: &LockProof,
         directory: &str,
         record: &lock::Record,
         why: &[u8],
@@ -237,7 +237,7 @@ impl Session {
         if token >= record.token || self.account.user != "root" {
             return Err(refused(format!("hold the lock {directory}"), why));
         }
-        badge.holds().await?;
+        proof.holds().await?;
         let raised = self.ask(&lock::raise(directory, record)?).await?;
         lock::claimed(directory, &raised)?.taken(directory)
     }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_told_apart_by_its_size() {
+    fn output_is_distinguished_by_its_size() {
         let text = b"ended\n3 1\n\n1.0 a b\n2.5 c d\n 6\n{\"x\":1}\n.\nou\nt.\nerr\n";
         let Some(Parsed::State(Some(JobState::Ended(ended)))) = parse(text) else { panic!("not understood") };
         assert_eq!((ended.output.code, ended.late), (3, false));

@@ -23,7 +23,7 @@ pub struct Sessions {
     uploads: Option<Arc<Semaphore>>,
     closing: watch::Sender<bool>,
     /// What changes show. None: the run holds no lock.
-    badge: Option<LockProof>,
+    proof: Option<LockProof>,
     /// Sends heartbeats to idle sessions.
     alive: std::sync::Once,
 }
@@ -34,11 +34,11 @@ impl Sessions {
     }
 
     /// As [`Sessions::new`]; content of more than 16 KiB goes to the host only with a permit of `uploads`, and nothing is
-    /// changed without `badge`.
+    /// changed without `proof`.
     pub fn sharing(
         connection: Arc<dyn Connection>,
         uploads: Option<Arc<Semaphore>>,
-        badge: Option<LockProof>,
+        proof: Option<LockProof>,
     ) -> Arc<Self> {
         let capacity = connection.capacity().max(1);
         Arc::new(Sessions {
@@ -48,7 +48,7 @@ impl Sessions {
             capacity,
             uploads,
             closing: watch::channel(false).0,
-            badge,
+            proof,
             alive: std::sync::Once::new(),
         })
     }
@@ -107,8 +107,8 @@ impl Sessions {
         self.alive.call_once(|| self.keep_alive());
         self.make_room();
         let mut session = Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
-        if let Some(badge) = &self.badge {
-            Box::pin(session.bear(badge, user)).await?;
+        if let Some(proof) = &self.proof {
+            Box::pin(session.show_lock_proof(proof, user)).await?;
         }
         let other = user.map(|user| user.user.as_str());
         tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");
@@ -117,8 +117,8 @@ impl Sessions {
 
     /// As [`Sessions::borrow_session`], to change something: nothing is, once the run's lock is another's.
     pub(super) async fn take_to_change(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
-        if let Some(badge) = &self.badge {
-            badge.holds().await?;
+        if let Some(proof) = &self.proof {
+            proof.holds().await?;
         }
         let mut lent = self.borrow_session(user).await?;
         lent.guard(true);

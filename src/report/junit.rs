@@ -128,14 +128,14 @@ impl Case {
     fn body(&self) -> Option<String> {
         let result = &self.result;
         let message = message(result);
-        let told = |tag: &str| {
+        let reported = |tag: &str| {
             let first = escaped(message.lines().next().unwrap_or_default());
             let details = escaped(&self.details(&message));
             format!("<{tag} message=\"{first}\" type=\"{}\">{details}</{tag}>", self.task.action)
         };
         match result.status {
-            Status::Failed => Some(told("failure")),
-            Status::Unreachable => Some(told("error")),
+            Status::Failed => Some(reported("failure")),
+            Status::Unreachable => Some(reported("error")),
             Status::Skipped => {
                 let why = result.values.get("skip_reason").or_else(|| result.values.get("skipped_reason"));
                 let why = why.map_or_else(|| "skipped".to_string(), ToString::to_string);
@@ -210,7 +210,7 @@ mod tests {
     fn written(events: Vec<crate::engine::TimedEvent>) -> String {
         let sheet = CapturedOutput::default();
         let mut junit = Junit::new(sheet.clone());
-        events.iter().for_each(|told| junit.event(told.at, &told.event).unwrap());
+        events.iter().for_each(|reported| junit.event(reported.at, &reported.event).unwrap());
         assert_eq!(sheet.captured_text(), "");
         junit.end().unwrap();
         sheet.captured_text()
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_ignored_unreachable_and_loops_are_told_as_such() {
+    fn skipped_ignored_unreachable_and_loops_are_reported_as_such() {
         let task = Arc::new(example_run::task(1, "T"));
         let failed = TaskResult { message: Some("item went wrong".into()), ..example_run::result(Status::Failed) };
         let item = Event::Item {

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_is_told_with_its_rate_and_what_is_left() {
+    fn a_transfer_is_reported_with_its_rate_and_what_is_left() {
         let now = Instant::now();
         let (mut live, _) = begun(1, now);
         progress(&mut live, "h001", 0, now);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn several_transfers_are_told_as_their_sum_and_those_that_ended_do_not_count_for_the_rate() {
+    fn several_transfers_are_reported_as_their_sum_and_those_that_ended_do_not_count_for_the_rate() {
         let now = Instant::now();
         let (mut live, _) = begun(3, now);
         for (host, done) in [("h001", MIB), ("h002", 3 * MIB), ("h003", 4 * MIB)] {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_and_retries_are_told() {
+    fn loops_and_retries_are_reported() {
         let now = Instant::now();
         let (mut live, task) = begun(1, now);
         let result = Arc::new(example_run::result(Status::Ok));

@@ -149,31 +149,31 @@ mod tests {
 
     fn profile(events: Vec<crate::engine::TimedEvent>, took: u64) -> Profile {
         let mut timings = Timings::default();
-        events.iter().for_each(|told| timings.event(told.at, &told.event));
+        events.iter().for_each(|reported| timings.event(reported.at, &reported.event));
         timings.finish_profile(Duration::from_secs(took))
     }
 
     #[test]
     fn tasks_and_roles_take_from_their_start_to_their_end_and_hosts_what_their_tasks_took() {
         let profile = profile(example_run::example_events(), 10);
-        let told = profile.sections();
-        assert_eq!(told[0], ("TIME BY TASK", vec!["     5.00 s  50.0%  etcd : Start it".to_string()]));
-        assert_eq!(told[1], ("TIME BY ROLE", vec!["     5.00 s  50.0%  etcd".to_string()]));
-        assert_eq!(told[2].1, ["     1.00 s  10.0%  h1", "     1.00 s  10.0%  h2"]);
+        let reported = profile.sections();
+        assert_eq!(reported[0], ("TIME BY TASK", vec!["     5.00 s  50.0%  etcd : Start it".to_string()]));
+        assert_eq!(reported[1], ("TIME BY ROLE", vec!["     5.00 s  50.0%  etcd".to_string()]));
+        assert_eq!(reported[2].1, ["     1.00 s  10.0%  h1", "     1.00 s  10.0%  h2"]);
         let plain = profile.profile_json();
         assert_eq!(plain["tasks"][0]["path"], "site.yml:4:7");
         assert_eq!((&plain["tasks"][0]["share"], &plain["hosts"][1]["name"]), (&json!(0.5), &json!("h2")));
     }
 
     #[test]
-    fn the_longest_come_first_and_what_is_beyond_twenty_is_told_as_a_sum() {
+    fn the_longest_come_first_and_what_is_beyond_twenty_is_reported_as_a_sum() {
         let mut events = Vec::new();
         for id in 0..23usize {
             let task = Arc::new(example_run::task(id, &format!("task {id}")));
             let at = example_run::example_start() + Duration::from_secs(id as u64 * 100);
-            let told = |at, event| crate::engine::TimedEvent { at, event };
-            events.push(told(at, Event::TaskStart(task.clone())));
-            events.push(told(at + Duration::from_secs(id as u64), Event::TaskEnd(task)));
+            let reported = |at, event| crate::engine::TimedEvent { at, event };
+            events.push(reported(at, Event::TaskStart(task.clone())));
+            events.push(reported(at + Duration::from_secs(id as u64), Event::TaskEnd(task)));
         }
         let profile = profile(events, 100);
         let lines = &profile.sections()[0].1;

@@ -73,8 +73,8 @@ impl Reports {
     /// Outside of a tokio runtime.
     pub async fn follow_events(self, events: UnboundedReceiver<TimedEvent>) -> ReportOutcome {
         let runtime = tokio::runtime::Handle::current();
-        let told = tokio::task::spawn_blocking(move || runtime.block_on(self.follow(events))).await;
-        told.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        let reported = tokio::task::spawn_blocking(move || runtime.block_on(self.follow(events))).await;
+        reported.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
     async fn follow(mut self, mut events: UnboundedReceiver<TimedEvent>) -> ReportOutcome {
@@ -88,7 +88,7 @@ impl Reports {
                     if count == 0 {
                         break;
                     }
-                    burst.drain(..).for_each(|told| self.take(told));
+                    burst.drain(..).for_each(|reported| self.take(reported));
                     self.each(|report| report.show());
                 }
                 _ = tick.tick() => self.each(|report| report.show()),
@@ -98,9 +98,9 @@ impl Reports {
         self.ending().await
     }
 
-    fn take(&mut self, told: TimedEvent) {
-        let at = told.at;
-        let event = masking::masked(told.event, &self.hidden);
+    fn take(&mut self, reported: TimedEvent) {
+        let at = reported.at;
+        let event = masking::masked(reported.event, &self.hidden);
         if let Some(timings) = &mut self.timings {
             timings.event(at, &event);
             if let Event::Recap(recap) = &event {
@@ -203,23 +203,23 @@ mod tests {
         }
     }
 
-    async fn told(mut reports: Reports, sheet: Option<&CapturedOutput>) -> ReportOutcome {
+    async fn reported(mut reports: Reports, sheet: Option<&CapturedOutput>) -> ReportOutcome {
         if let Some(sheet) = sheet {
             let style = human::HumanStyle { colour: false, width: 40, verbosity: 0, stamped: false };
             reports.add_report("standard output", human::Human::new(Box::new(sheet.clone()), style));
         }
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-        example_run::example_events().into_iter().for_each(|told| sender.send(told).unwrap());
+        example_run::example_events().into_iter().for_each(|reported| sender.send(reported).unwrap());
         drop(sender);
         reports.follow_events(receiver).await
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_told_by_the_other_reports_and_at_the_end() {
+    async fn a_full_disk_is_reported_by_the_other_reports_and_at_the_end() {
         let mut reports = Reports::new(SecretTexts::default(), false);
         reports.add_report("events.json", json::Json::new(Full(io::ErrorKind::StorageFull)));
         let sheet = CapturedOutput::default();
-        let ending = told(reports, Some(&sheet)).await;
+        let ending = reported(reports, Some(&sheet)).await;
         assert_eq!(ending.failures.len(), 1);
         assert!(ending.failures[0].starts_with("cannot write to events.json: "), "{ending:?}");
         assert_eq!(
@@ -235,6 +235,6 @@ mod tests {
     async fn a_reader_that_went_away_is_no_failure() {
         let mut reports = Reports::new(SecretTexts::default(), false);
         reports.add_report("standard output", json::Json::new(Full(io::ErrorKind::BrokenPipe)));
-        assert_eq!(told(reports, None).await, ReportOutcome::default());
+        assert_eq!(reported(reports, None).await, ReportOutcome::default());
     }
 }

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_lines_go_above_and_the_frame_is_drawn_anew_below() {
+    fn finished_lines_go_above_and_the_frame_is_drawn_again_below() {
         let sheet = CapturedOutput::default();
         let mut screen = Screen::new(Box::new(sheet.clone()), || (24, 80));
         screen.draw("", &lines(&["one", "two"])).unwrap();

@@ -24,13 +24,13 @@ spec:
 
 fn read(text: &str) -> Result<Vec<Resource>, Vec<String>> {
     let source = Arc::new(Source::new("karmada.yaml", text));
-    let told = |complaint: &crate::value::origin::Diagnostic| match &complaint.hint {
+    let reported = |complaint: &crate::value::origin::Diagnostic| match &complaint.hint {
         Some(hint) => format!("{complaint} ({hint})"),
         None => complaint.to_string(),
     };
     of_source(&source, Trust::Own, &ForeignResourceLimits::default())
         .map(|(resources, _)| resources)
-        .map_err(|complaints| complaints.iter().map(told).collect())
+        .map_err(|complaints| complaints.iter().map(reported).collect())
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn documents_that_ask_for_the_same_have_one_digest() {
 }
 
 #[test]
-fn everything_wrong_is_told_at_once_with_its_place() {
+fn everything_wrong_is_reported_at_once_with_its_place() {
     let text = SMALL
         .replace("address: 192", "adress: 192")
         .replace("bundle: karmada.tar.zst", "bundle: 1.18\n  paused: never");

@@ -144,16 +144,16 @@ mod tests {
     }
 
     #[test]
-    fn everything_wrong_is_told_at_once_with_its_place() {
+    fn everything_wrong_is_reported_at_once_with_its_place() {
         let complaints = read("forks = 5\n[defaults]\nfoo\nforks=1\nforks=2\n[open\n").unwrap_err();
-        let told: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+        let reported: Vec<String> = complaints.iter().map(ToString::to_string).collect();
         let expected = [
             "ansible.cfg:1:1: this line is before the first section",
             "ansible.cfg:3:1: \"foo\" has no value",
             "ansible.cfg:5:1: duplicate key \"forks\" in [defaults]",
             "ansible.cfg:6:1: this section has no closing ]",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     /// With time that grows with the square of the lines, this takes many minutes.

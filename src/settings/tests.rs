@@ -25,12 +25,12 @@ fn load(text: &str, variables: &[(&str, &str)]) -> Settings {
 }
 
 fn warnings(text: &str, variables: &[(&str, &str)]) -> Vec<String> {
-    let told = |warning: &Diagnostic| match &warning.hint {
+    let reported = |warning: &Diagnostic| match &warning.hint {
         Some(hint) => format!("{warning} ({hint})"),
         None => warning.to_string(),
     };
     let (_directory, around) = around(text, variables);
-    Settings::load(&around).unwrap().warnings.iter().map(told).collect()
+    Settings::load(&around).unwrap().warnings.iter().map(reported).collect()
 }
 
 #[test]
@@ -56,13 +56,13 @@ fn a_later_place_of_the_same_setting_wins() {
 fn a_wrong_value_is_an_error_where_it_stands() {
     let (_directory, around) = around("[defaults]\nforks = abc\ngathering = smrat\n", &[("ANSIBLE_BECOME", "perhaps")]);
     let complaints = Settings::load(&around).unwrap_err();
-    let told: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+    let reported: Vec<String> = complaints.iter().map(ToString::to_string).collect();
     let expected = [
         "ansible.cfg:2:9: forks must be a whole number of at least 1, this is \"abc\"",
         "ansible.cfg:3:13: gathering must be one of implicit, explicit, smart, this is \"smrat\"",
         "$ANSIBLE_BECOME:1:1: become must be true or false, this is \"perhaps\"",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(complaints[1].hint.as_deref(), Some("did you mean \"smart\"?"));
 }
 
@@ -134,8 +134,8 @@ fn what_is_not_honoured_or_not_known_is_named_once_with_its_place() {
 #[test]
 fn what_is_so_anyway_needs_no_warning_and_its_opposite_does() {
     assert_eq!(warnings("[defaults]\nerror_on_undefined_vars = yes\n", &[]), [""; 0]);
-    let told = warnings("[defaults]\nerror_on_undefined_vars = no\n", &[]);
-    assert_eq!(told, ["ansible.cfg:2:1: error_on_undefined_vars is not supported: windlass always does this"]);
+    let reported = warnings("[defaults]\nerror_on_undefined_vars = no\n", &[]);
+    assert_eq!(reported, ["ansible.cfg:2:1: error_on_undefined_vars is not supported: windlass always does this"]);
 }
 
 #[test]

@@ -111,8 +111,8 @@ fn a_list_or_mapping_does_not_get_into_itself() {
         let text = format!("{{% set ns = namespace() %}}{{% set ns.x = ns %}}{{{{ {use_of_it} }}}}");
         // On a stack as runs have it.
         let roomy = std::thread::Builder::new().stack_size(16 << 20);
-        let told = roomy.spawn(move || rendered(&text).unwrap_err().to_string()).unwrap().join().unwrap();
-        assert!(told.contains("within each other"), "{use_of_it}: {told}");
+        let reported = roomy.spawn(move || rendered(&text).unwrap_err().to_string()).unwrap().join().unwrap();
+        assert!(reported.contains("within each other"), "{use_of_it}: {reported}");
     }
 }
 
@@ -133,7 +133,7 @@ fn an_undefined_variable_is_named_at_the_place_where_it_is_used() {
 }
 
 #[test]
-fn the_way_to_an_undefined_variable_is_told() {
+fn the_way_to_an_undefined_variable_is_reported() {
     let complaint = complaint("it: '{{ mid }}'\nmid: '{{ deep.x }}'\ndeep: {x: '{{ missing }}'}\n");
     assert_eq!(
         complaint.to_string(),
@@ -142,7 +142,7 @@ fn the_way_to_an_undefined_variable_is_told() {
 }
 
 #[test]
-fn variables_that_need_themselves_are_told_so() {
+fn variables_that_need_themselves_are_reported() {
     assert!(complaint("it: '{{ a }}'\na: '{{ b }}'\nb: '{{ a }}'\n").message.starts_with("recursive loop in template"));
     assert_eq!(render("me: {x: 1, y: '{{ me.x }}'}\nit: '{{ me.y }}'\n").unwrap(), Value::from(1));
 }
@@ -214,8 +214,8 @@ fn what_a_host_answered_is_never_evaluated() {
         "{% if true %}{{ answer.stdout }}{% endif %}",
     ] {
         let value = Template::template_value(text, None);
-        let told = templar.condition(&value, None, &scope).unwrap_err().to_string();
-        assert!(told.contains("refusing to evaluate"), "{text}: {told}");
+        let reported = templar.condition(&value, None, &scope).unwrap_err().to_string();
+        assert!(reported.contains("refusing to evaluate"), "{text}: {reported}");
         assert!(templar.indirect(&value, &scope).is_err() && templar.indirect(&vec![value].into(), &scope).is_err());
     }
     assert!(templar.check_foreign(&Value::from(hostile.clone())).is_err());
@@ -366,8 +366,8 @@ fn what_a_template_file_includes_is_in_the_search_path() {
             format!("{{% extends '{name}' %}}"),
             format!("{{% set name = '{name}' %}}{{% include name %}}"),
         ] {
-            let told = file(&text, &options).unwrap_err().to_string();
-            assert!(!told.contains("OUTSIDE") && told.contains(name), "{text}: {told}");
+            let reported = file(&text, &options).unwrap_err().to_string();
+            assert!(!reported.contains("OUTSIDE") && reported.contains(name), "{text}: {reported}");
         }
     }
     assert_eq!(file("{% include '../outside' ignore missing %}ok", &options).unwrap(), "ok");

@@ -202,7 +202,7 @@ mod tests {
         let secret = "pa\"ss\\wo'rd/q 7";
         let hidden = SecretTexts::default();
         hidden.add_secret(secret);
-        for told in [
+        for reported in [
             format!("name={secret:?}"),
             serde_json::json!({ "a": secret }).to_string(),
             r#"{'a': 'pa"ss\\wo\'rd/q 7'}"#.to_owned(),
@@ -211,8 +211,8 @@ mod tests {
             "http://h/?t=pa%22ss%5Cwo%27rd/q%207".to_owned(),
             "http://h/?t=pa%22ss%5Cwo%27rd%2Fq%207".to_owned(),
         ] {
-            let shown = hidden.hide(&told);
-            assert!(shown.contains("***") && !shown.contains("ss") && !shown.contains("rd"), "{told}: {shown}");
+            let shown = hidden.hide(&reported);
+            assert!(shown.contains("***") && !shown.contains("ss") && !shown.contains("rd"), "{reported}: {shown}");
         }
     }
 
@@ -224,16 +224,16 @@ mod tests {
             hidden.add_secret(secret);
             for (before, after) in [("", ""), ("a", ""), ("ab", "c"), ("user:", ""), ("{\"password\": \"", "\"}")] {
                 let plain = format!("{before}{secret}{after}");
-                for told in [
+                for reported in [
                     BASE64_STANDARD.encode(&plain),
                     BASE64_STANDARD_NO_PAD.encode(&plain),
                     BASE64_URL_SAFE.encode(&plain),
                 ] {
-                    let shown = hidden.hide(&told).into_owned();
+                    let shown = hidden.hide(&reported).into_owned();
                     let left = shown.replace("***", "").len();
                     // A digit at each end, which holds bits of the next byte, and the padding.
                     let others = (before.len() + after.len()).div_ceil(3) * 4;
-                    assert!(shown.contains("***") && left <= others + 6, "{told}: {shown}");
+                    assert!(shown.contains("***") && left <= others + 6, "{reported}: {shown}");
                 }
             }
         }
@@ -243,14 +243,14 @@ mod tests {
     fn a_text_is_hidden_where_only_ascii_or_html_may_stand() {
         let hidden = SecretTexts::default();
         hidden.add_secret("gäheim<&>\"😀 x");
-        for told in [
+        for reported in [
             "\"g\\u00e4heim<&>\\\"\\ud83d\\ude00 x\"",
             "<b>gäheim&lt;&amp;&gt;&#34;😀 x</b>",
             "?q=g%c3%a4heim%3c%26%3e%22%f0%9f%98%80%20x",
             "?q=g%C3%A4heim%3C%26%3E%22%F0%9F%98%80+x",
         ] {
-            let shown = hidden.hide(told);
-            assert!(shown.contains("***") && !shown.contains("heim"), "{told}: {shown}");
+            let shown = hidden.hide(reported);
+            assert!(shown.contains("***") && !shown.contains("heim"), "{reported}: {shown}");
         }
     }
 

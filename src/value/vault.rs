@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_and_missing_passwords_and_damage_are_told_apart() {
+    fn wrong_and_missing_passwords_and_damage_are_distinguished() {
         assert_eq!(keyring("x").decrypt(V11), Err(Error::WrongPassword));
         assert_eq!(Keyring::default().decrypt(V11), Err(Error::NoPassword));
         assert_eq!(keyring("x").decrypt("$ANSIBLE_VAULT;1.1;AES256\n123"), Err(Error::Damaged));

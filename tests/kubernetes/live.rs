@@ -58,9 +58,9 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     let scratch = tempfile::tempdir().unwrap();
     server.ready();
     let refused = |source: &str| {
-        let (well, told) = windlass(&kubeconfig, scratch.path(), &["inventory", "-i", source, "--list"]);
-        assert!(!well, "{told}");
-        told.trim().to_owned()
+        let (well, reported) = windlass(&kubeconfig, scratch.path(), &["inventory", "-i", source, "--list"]);
+        assert!(!well, "{reported}");
+        reported.trim().to_owned()
     };
 
     let unknown = "error: cannot read kube:default/prod: the API server does not serve KarmadaDeployments; install their definitions: windlass crd | kubectl apply -f -";
@@ -76,11 +76,11 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     server.kubectl(&["create", "secret", "generic", "north", &from], "").unwrap();
 
     for source in ["kube:default/prod", "kube:admin/default/prod"] {
-        let (well, told) = windlass(&kubeconfig, scratch.path(), &["inventory", "-i", source, "--list"]);
-        assert!(well, "{told}");
-        let list: serde_json::Value = serde_json::from_str(&told[..=told.rfind("\n}").unwrap() + 1]).unwrap();
+        let (well, reported) = windlass(&kubeconfig, scratch.path(), &["inventory", "-i", source, "--list"]);
+        assert!(well, "{reported}");
+        let list: serde_json::Value = serde_json::from_str(&reported[..=reported.rfind("\n}").unwrap() + 1]).unwrap();
         let vars = &list["_meta"]["hostvars"];
-        assert_eq!(vars["cp-1"]["ansible_port"], 1, "{told}");
+        assert_eq!(vars["cp-1"]["ansible_port"], 1, "{reported}");
         assert_eq!(
             vars["cp-1"]["ansible_become_password"],
             "a secret: the Kubernetes Secret default/sudo, key password"
@@ -89,34 +89,35 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
             vars["north"]["member_kubeconfig_content"],
             "a secret: the Kubernetes Secret default/north, key kubeconfig"
         );
-        assert_eq!(list["members"]["hosts"], serde_json::json!(["north", "east", "south"]), "{told}");
+        assert_eq!(list["members"]["hosts"], serde_json::json!(["north", "east", "south"]), "{reported}");
     }
 
     // Read when a task needs them, and not shown, how loud it may be.
     let playbook = scratch.path().join("playbook.yml");
     std::fs::write(&playbook, PLAYBOOK).unwrap();
     let play = ["playbook", "-vvv", "-i", "kube:default/prod", "playbook.yml"];
-    let (well, told) = windlass(&kubeconfig, scratch.path(), &play);
-    assert!(!well, "{told}");
+    let (well, reported) = windlass(&kubeconfig, scratch.path(), &play);
+    assert!(!well, "{reported}");
     // sha1 of hunter2-long
-    assert!(told.contains("e4a377423f539e3ccb0d3b3c765630d17f350c08"), "{told}");
-    assert!(!told.contains("hunter2-long") && !told.contains("client-key-data"), "{told}");
+    assert!(reported.contains("e4a377423f539e3ccb0d3b3c765630d17f350c08"), "{reported}");
+    assert!(!reported.contains("hunter2-long") && !reported.contains("client-key-data"), "{reported}");
     for said in [
         "the Kubernetes Secret default/north, key config: it does not have this key, only kubeconfig",
         "the Kubernetes Secret default/south, key kubeconfig: the Secret does not exist",
     ] {
-        assert!(told.contains(said), "{said} in {told}");
+        assert!(reported.contains(said), "{said} in {reported}");
     }
-    let recap = told.lines().find(|line| line.starts_with("north ")).unwrap_or_else(|| panic!("{told}"));
-    assert!(recap.contains("ok=3 ") && recap.contains("failed=0 "), "{told}");
+    let recap = reported.lines().find(|line| line.starts_with("north ")).unwrap_or_else(|| panic!("{reported}"));
+    assert!(recap.contains("ok=3 ") && recap.contains("failed=0 "), "{reported}");
 
     // For a deployment as a whole, too: it gets as far as the host.
     let playbooks = crate::root().join("playbooks").display().to_string();
-    let (well, told) =
+    let (well, reported) =
         windlass(&kubeconfig, scratch.path(), &["plan", "-f", "kube:default/prod", "--playbooks", &playbooks]);
     assert!(
-        told.contains("Plan for prod") && told.contains("cannot connect to cp-1 (127.0.0.1:1): connection refused"),
-        "{well} {told}"
+        reported.contains("Plan for prod")
+            && reported.contains("cannot connect to cp-1 (127.0.0.1:1): connection refused"),
+        "{well} {reported}"
     );
 
     let may_not = "access denied: User \"reader\" cannot get resource \"karmadadeployments\" in API group \"windlass.dev\" in the namespace \"default\"";
@@ -138,19 +139,22 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
         .unwrap();
     server.kubectl(&["create", "clusterrolebinding", "kd", "--clusterrole=kd", "--user=reader"], "").unwrap();
     let play = ["playbook", "-i", "kube:reader/default/prod", "--limit", "north", "playbook.yml"];
-    let (well, told) = windlass(&kubeconfig, scratch.path(), &play);
+    let (well, reported) = windlass(&kubeconfig, scratch.path(), &play);
     let why =
         "access denied: User \"reader\" cannot get resource \"secrets\" in API group \"\" in the namespace \"default\"";
-    assert!(!well && told.contains(why), "{told}");
+    assert!(!well && reported.contains(why), "{reported}");
 
     let nowhere = scratch.path().join("nowhere");
-    let (_, told) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
-    assert!(told.contains(&format!("cannot read the kubeconfig {}: ", nowhere.display())), "{told}");
+    let (_, reported) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
+    assert!(reported.contains(&format!("cannot read the kubeconfig {}: ", nowhere.display())), "{reported}");
     let text = server.whole_kubeconfig().replace(&server.url(), "https://127.0.0.1:1");
     std::fs::write(&nowhere, &text).unwrap();
-    let (_, told) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
-    assert!(told.contains("cannot reach the API server: ") && told.contains("Connection refused"), "{told}");
+    let (_, reported) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
+    assert!(
+        reported.contains("cannot reach the API server: ") && reported.contains("Connection refused"),
+        "{reported}"
+    );
     std::fs::write(&nowhere, text.replace("current-context: admin", "current-context: ''")).unwrap();
-    let (_, told) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
-    assert!(told.contains("your kubeconfig has no current context"), "{told}");
+    let (_, reported) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
+    assert!(reported.contains("your kubeconfig has no current context"), "{reported}");
 }

@@ -82,8 +82,8 @@ fn every_case_holds_against_a_real_server_here_and_through_ssh() {
     let mut failed = Vec::new();
     for case in &cases {
         match play(case, &here) {
-            Ok(told) => failed.extend(wrongly_told(case, told)),
-            Err(told) => failed.push(told),
+            Ok(reported) => failed.extend(wrongly_told(case, reported)),
+            Err(reported) => failed.push(reported),
         }
     }
     failed.extend(play(&root().join("tests/kubernetes/through.yml"), &through).err());
@@ -105,7 +105,7 @@ fn a_real_server_takes_our_definitions_and_refuses_bad_documents() {
     ]);
     let here = [on_this_machine(), words].concat();
     server.until_ready(|| play(&root().join("tests/kubernetes/ready.yml"), &here).map(drop));
-    play(&root().join("tests/kubernetes/definitions.yml"), &here).unwrap_or_else(|told| panic!("{told}"));
+    play(&root().join("tests/kubernetes/definitions.yml"), &here).unwrap_or_else(|reported| panic!("{reported}"));
 }
 
 /// What `windlass crd` prints.
@@ -138,21 +138,22 @@ fn without_rules(schema: &mut serde_json::Value) {
 }
 
 /// What the diffs must show, and must not.
-fn wrongly_told(case: &Path, told: String) -> Option<String> {
+fn wrongly_told(case: &Path, reported: String) -> Option<String> {
     let good = match case.file_stem().and_then(|name| name.to_str()) {
-        Some("apply") => told.contains("-  colour: red\n+  colour: blue\n"),
+        Some("apply") => reported.contains("-  colour: red\n+  colour: blue\n"),
         // hunter2 and hunter3, and both in base64.
         Some("secrets") => {
-            !["hunter", "aHVudGVyM"].iter().any(|secret| told.contains(secret)) && told.contains("(hidden, changed)")
+            !["hunter", "aHVudGVyM"].iter().any(|secret| reported.contains(secret))
+                && reported.contains("(hidden, changed)")
         }
         _ => true,
     };
-    (!good).then_some(told)
+    (!good).then_some(reported)
 }
 
 #[test]
-fn a_host_that_forbids_forwarding_is_told() {
+fn a_host_that_forbids_forwarding_is_reported() {
     let sshd = sshd::Server::with("AllowTcpForwarding no");
-    let told = play(&root().join("tests/kubernetes/nowhere.yml"), &over(&sshd)).unwrap_err();
-    assert!(told.contains("the host's SSH server forbids it (AllowTcpForwarding)"), "{told}");
+    let reported = play(&root().join("tests/kubernetes/nowhere.yml"), &over(&sshd)).unwrap_err();
+    assert!(reported.contains("the host's SSH server forbids it (AllowTcpForwarding)"), "{reported}");
 }

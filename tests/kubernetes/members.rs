@@ -49,8 +49,8 @@ impl Site {
         // Its one host is this machine.
         let vars = format!("ansible_connection: local\nkarmada_ports: {{apiserver: {}}}\n", site.plane.port());
         site.write("group_vars/all.yml", &vars);
-        let (well, told) = site.windlass(&["vault", "encrypt", "member.kubeconfig"]);
-        assert!(well, "{told}");
+        let (well, reported) = site.windlass(&["vault", "encrypt", "member.kubeconfig"]);
+        assert!(well, "{reported}");
         site
     }
 
@@ -100,11 +100,12 @@ impl Site {
     fn standing(&self, more: &[&str]) -> (Json, String) {
         let text = "- {hosts: del_member, gather_facts: false, tasks: []}\n- hosts: karmada_control_plane\n  gather_facts: false\n  tasks:\n    - debug: {msg: \"STANDING {{ {'add': groups.add_member, 'del': groups.del_member, 'foreign': foreign_members | default([])} | to_json | b64encode }} \"}\n";
         self.write("standing.yml", text);
-        let (_, told) = self.windlass(&[&["playbook", "-i", "karmada.yaml"], more, &["standing.yml"]].concat());
-        let said = told.split_once("STANDING ").unwrap_or_else(|| panic!("{told}")).1.split(' ').next().unwrap();
+        let (_, reported) = self.windlass(&[&["playbook", "-i", "karmada.yaml"], more, &["standing.yml"]].concat());
+        let said =
+            reported.split_once("STANDING ").unwrap_or_else(|| panic!("{reported}")).1.split(' ').next().unwrap();
         use base64::Engine as _;
         let text = base64::engine::general_purpose::STANDARD.decode(said).unwrap();
-        (serde_json::from_slice(&text).unwrap(), told)
+        (serde_json::from_slice(&text).unwrap(), reported)
     }
 }
 
@@ -139,9 +140,9 @@ impl Drop for Readiness {
     }
 }
 
-fn recap<'a>(told: &'a str, host: &str) -> &'a str {
-    let line = told.lines().find(|line| line.starts_with(host) && line.contains(": ok="));
-    line.unwrap_or_else(|| panic!("{told}"))
+fn recap<'a>(reported: &'a str, host: &str) -> &'a str {
+    let line = reported.lines().find(|line| line.starts_with(host) && line.contains(": ok="));
+    line.unwrap_or_else(|| panic!("{reported}"))
 }
 
 fn names(list: &Json) -> Vec<&str> {
@@ -183,9 +184,12 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     );
     site.has_members(&format!("{north}{nowhere}"));
     assert_eq!(site.standing(&[]).0, json!({"add": ["north", "nowhere"], "del": [], "foreign": []}));
-    let (well, told) = site.play("add-member.yml", &[]);
-    assert!(!well && told.contains("fatal: [nowhere]: ") && told.contains("0.0.0.0:1: Connection refused"), "{told}");
-    assert!(recap(&told, "north").contains("failed=0"), "{told}");
+    let (well, reported) = site.play("add-member.yml", &[]);
+    assert!(
+        !well && reported.contains("fatal: [nowhere]: ") && reported.contains("0.0.0.0:1: Connection refused"),
+        "{reported}"
+    );
+    assert!(recap(&reported, "north").contains("failed=0"), "{reported}");
 
     // What karmadactl join leaves, on both sides, and our marks.
     let karmada = json!({"karmada.io/system": "true"});
@@ -244,22 +248,22 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
         assert_eq!(secret["metadata"]["ownerReferences"], owner);
     }
     for secret in [PASSWORD, "BEGIN EC PRIVATE KEY", "BEGIN PRIVATE KEY", "client-key-data"] {
-        assert!(!told.contains(secret), "{secret} is shown");
+        assert!(!reported.contains(secret), "{secret} is shown");
     }
 
     // Again: nothing. Under another name: refused, with the evidence, and no obstacle to the first.
     site.has_members(&north);
-    let (well, told) = site.play("add-member.yml", &[]);
-    assert!(well && recap(&told, "north").contains("changed=0"), "{told}");
+    let (well, reported) = site.play("add-member.yml", &[]);
+    assert!(well && recap(&reported, "north").contains("changed=0"), "{reported}");
     site.has_members(&format!("{north}{}", site.member("again", "")));
-    let (well, told) = site.play("add-member.yml", &[]);
+    let (well, reported) = site.play("add-member.yml", &[]);
     let id = uid(&site.member, "kube-system");
     let evidence = format!(
         "again is refused: it is the same cluster as north: the namespace kube-system has the uid {id} in both; \
          it has already joined as north: the namespace kube-system has the uid {id}, which is the id of that Cluster"
     );
-    assert!(!well && told.contains(&evidence), "{told}");
-    assert!(recap(&told, "north").contains("changed=0"), "{told}");
+    assert!(!well && reported.contains(&evidence), "{reported}");
+    assert!(recap(&reported, "north").contains("changed=0"), "{reported}");
 
     // What others joined stays whoever asks: without our label, or with it and for another control plane.
     for (name, marks) in [
@@ -276,14 +280,14 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     let all = json!({"add": [], "del": ["north"], "foreign": ["others", "pretender"]});
     assert_eq!(site.standing(&[]).0, all);
     // A control plane that does not answer has nobody removed, and that is said.
-    let (standing, told) = site.standing(&["-e", r#"{"karmada_ports": {"apiserver": 1}}"#]);
+    let (standing, reported) = site.standing(&["-e", r#"{"karmada_ports": {"apiserver": 1}}"#]);
     assert_eq!(standing["del"], json!([]));
-    assert!(told.contains("cannot list the members of trial, so windlass removes none: cp-1: "), "{told}");
-    let (well, told) = site.play("del-member.yml", &["-e", r#"{"karmada_ports": {"apiserver": 1}}"#]);
-    assert!(site.plane.get(&["clusters.cluster.karmada.io", "north"]).is_some(), "{well} {told}");
+    assert!(reported.contains("cannot list the members of trial, so windlass removes none: cp-1: "), "{reported}");
+    let (well, reported) = site.play("del-member.yml", &["-e", r#"{"karmada_ports": {"apiserver": 1}}"#]);
+    assert!(site.plane.get(&["clusters.cluster.karmada.io", "north"]).is_some(), "{well} {reported}");
     // No more than was allowed.
-    let (well, told) = site.play("del-member.yml", &["--max-removals", "0"]);
-    assert!(!well && told.contains("refusing to remove 1 member, more than 0: north"), "{told}");
+    let (well, reported) = site.play("del-member.yml", &["--max-removals", "0"]);
+    assert!(!well && reported.contains("refusing to remove 1 member, more than 0: north"), "{reported}");
     // By name it is refused, too.
     let others = format!(
         "[karmada_control_plane]\ncp-1\n[del_member]\nothers member_kubeconfig={}\n[all:vars]\nkarmada_instance=trial\n",
@@ -291,22 +295,24 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     );
     site.write("others.ini", &others);
     let playbook = root().join("playbooks/del-member.yml").display().to_string();
-    let (well, told) = site.windlass(&["playbook", "-i", "others.ini", &playbook]);
+    let (well, reported) = site.windlass(&["playbook", "-i", "others.ini", &playbook]);
     assert!(
         !well
-            && told.contains("others is not removed: it was not joined for the deployment trial of this control plane"),
-        "{told}"
+            && reported
+                .contains("others is not removed: it was not joined for the deployment trial of this control plane"),
+        "{reported}"
     );
 
     // Its lines are gone, and so is it: by what was recorded when it joined.
-    let (well, told) = site.play("del-member.yml", &["--check"]);
+    let (well, reported) = site.play("del-member.yml", &["--check"]);
     assert!(
-        well && told.contains("north: has no objects of the control plane except its accounts, which windlass removes"),
-        "{told}"
+        well && reported
+            .contains("north: has no objects of the control plane except its accounts, which windlass removes"),
+        "{reported}"
     );
     assert!(site.plane.get(&["clusters.cluster.karmada.io", "north"]).is_some(), "check mode removed it");
-    let (well, told) = site.play("del-member.yml", &[]);
-    assert!(well, "{told}");
+    let (well, reported) = site.play("del-member.yml", &[]);
+    assert!(well, "{reported}");
     assert_eq!(site.standing(&[]).0, json!({"add": [], "del": [], "foreign": ["others", "pretender"]}));
     assert!(site.member.get(&["namespace", "karmada-cluster"]).is_none(), "accounts are left in it");
     assert_eq!(accounts(&site.member), Vec::<String>::new());
@@ -325,7 +331,7 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
 
     // And back again.
     site.has_members(&north);
-    let (well, told) = site.play("add-member.yml", &[]);
-    assert!(well && recap(&told, "north").contains("failed=0"), "{told}");
+    let (well, reported) = site.play("add-member.yml", &[]);
+    assert!(well && recap(&reported, "north").contains("failed=0"), "{reported}");
     assert_eq!(site.standing(&[]).0, json!({"add": [], "del": [], "foreign": ["others", "pretender"]}));
 }

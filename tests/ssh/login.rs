@@ -137,7 +137,7 @@ async fn an_encrypted_key_needs_its_passphrase() {
 }
 
 #[tokio::test]
-async fn a_wrong_a_missing_and_an_open_key_file_are_told_apart() {
+async fn a_wrong_a_missing_and_an_open_key_file_are_distinguished() {
     let server = Server::start();
     let other = server.path("other").display().to_string();
     keygen(&["-t", "ed25519", "-N", "", "-f", &other]);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_that_fails_is_told_and_nothing_is_left() {
+    fn an_editor_that_fails_is_reported_and_nothing_is_left() {
         let directory = tempfile::tempdir().unwrap();
         let seen = directory.path().join("seen");
         let deed = format!("dirname \"$1\" > {}; exit 3", seen.display());

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_write_that_goes_on_does_not() {
+    async fn a_slow_write_that_continues_does_not() {
         let (near, mut far) = duplex(16);
         tokio::spawn(async move {
             let mut some = [0; 16];

@@ -137,8 +137,8 @@ impl Heartbeat {
             let remote = match remote {
                 Some(remote) => remote,
                 None => {
-                    let door = (self.opens)(name.clone()).await.map_err(|_| None)?;
-                    door.remote(Some(&self.hold)).await.map_err(refusal)?
+                    let lock_host = (self.opens)(name.clone()).await.map_err(|_| None)?;
+                    lock_host.remote(Some(&self.hold)).await.map_err(refusal)?
                 }
             };
             remote.beat(&self.hold.directory).await.map_err(refusal)?;

@@ -38,8 +38,8 @@ pub struct LockHost {
 
 impl LockHost {
     pub(super) async fn remote(&self, hold: Option<&DeploymentLease>) -> Result<Remote, remote::Error> {
-        let badge = hold.map(|hold| hold.on(&self.name));
-        let sessions = Sessions::sharing(self.connection.clone(), None, badge);
+        let proof = hold.map(|hold| hold.on(&self.name));
+        let sessions = Sessions::sharing(self.connection.clone(), None, proof);
         Remote::open(&sessions, self.user.as_ref(), &indexmap::IndexMap::new()).await
     }
 }
@@ -53,9 +53,9 @@ pub type OpenLockHost = Arc<dyn Fn(Arc<str>) -> BoxFuture<'static, Result<LockHo
 /// It cannot be reached, or not in time.
 pub async fn open_lock_host(opens: &OpenLockHost, name: &Arc<str>) -> Result<(LockHost, Remote), String> {
     let open = async {
-        let door = opens(name.clone()).await?;
-        let remote = door.remote(None).await.map_err(|error| format!("{name}: {error}"))?;
-        Ok((door, remote))
+        let lock_host = opens(name.clone()).await?;
+        let remote = lock_host.remote(None).await.map_err(|error| format!("{name}: {error}"))?;
+        Ok((lock_host, remote))
     };
     let late = |_| Err(format!("{name}: timed out after {} s", PATIENCE.as_secs()));
     tokio::time::timeout(PATIENCE, open).await.unwrap_or_else(late)
@@ -168,18 +168,18 @@ impl LockOptions<'_> {
     pub async fn acquire(mut self) -> Result<Lock, Error> {
         let open = self.hosts.iter().map(|name| open_lock_host(&self.opens, name));
         let mut why = Vec::new();
-        let mut doors = Vec::new();
+        let mut lock_hosts = Vec::new();
         for opened in join_all(open).await {
             match opened {
-                Ok(door) => doors.push(door),
+                Ok(lock_host) => lock_hosts.push(lock_host),
                 Err(reason) => why.push(reason),
             }
         }
-        self.needs(doors.len(), &why)?;
+        self.needs(lock_hosts.len(), &why)?;
         for turn in 0..TURNS {
-            let others = self.wait_for_ending(&mut doors, &mut why).await?;
+            let others = self.wait_for_ending(&mut lock_hosts, &mut why).await?;
             let over = self.judged(others)?;
-            if let Some(claims) = self.claim(&doors, &over, &mut why).await? {
+            if let Some(claims) = self.claim(&lock_hosts, &over, &mut why).await? {
                 return self.enter(claims, &over, why).await;
             }
             let pause = rand::random_range(100..1000) * (turn + 1);
@@ -191,8 +191,8 @@ impl LockOptions<'_> {
     /// Who holds the lock, without taking it: a run that may still be there. None also if too few hosts answer to know it.
     pub async fn holder(mut self) -> Option<Holder> {
         let open = self.hosts.iter().map(|name| open_lock_host(&self.opens, name));
-        let mut doors: Vec<_> = join_all(open).await.into_iter().flatten().collect();
-        let others = self.look(&mut doors, &mut Vec::new()).await.ok()?;
+        let mut lock_hosts: Vec<_> = join_all(open).await.into_iter().flatten().collect();
+        let others = self.look(&mut lock_hosts, &mut Vec::new()).await.ok()?;
         match self.judged(others) {
             Err(Error::Held(holder)) => Some(*holder),
             _ => None,
@@ -211,13 +211,13 @@ impl LockOptions<'_> {
     /// left out from now on.
     async fn wait_for_ending(
         &mut self,
-        doors: &mut Vec<(LockHost, Remote)>,
+        lock_hosts: &mut Vec<(LockHost, Remote)>,
         why: &mut Vec<String>,
     ) -> Result<Vec<OtherRun>, Error> {
         let begun = tokio::time::Instant::now();
         let mut said = false;
         loop {
-            let others = self.look(doors, why).await?;
+            let others = self.look(lock_hosts, why).await?;
             // Elsewhere, one that has no shells any more may come back while its lease lasts.
             let ends = |other: &OtherRun| {
                 holder::process(&other.record) == Process::Elsewhere
@@ -239,31 +239,31 @@ impl LockOptions<'_> {
     /// Whom the hosts' locks name beside us.
     async fn look(
         &mut self,
-        doors: &mut Vec<(LockHost, Remote)>,
+        lock_hosts: &mut Vec<(LockHost, Remote)>,
         why: &mut Vec<String>,
     ) -> Result<Vec<OtherRun>, Error> {
-        let looks = join_all(doors.iter().map(|(_, remote)| within(remote.lock(self.directory)))).await;
+        let looks = join_all(lock_hosts.iter().map(|(_, remote)| within(remote.lock(self.directory)))).await;
         let tokens = looks.iter().flatten().map(|seen| seen.as_ref().map_or(0, |seen| seen.record.token));
         let most = believable(tokens.collect());
         let mut others: Vec<OtherRun> = Vec::new();
-        for ((door, remote), seen) in std::mem::take(doors).into_iter().zip(looks) {
+        for ((lock_host, remote), seen) in std::mem::take(lock_hosts).into_iter().zip(looks) {
             let seen = match seen {
                 Ok(seen) => seen,
                 Err(error) => {
-                    why.push(format!("{}: {error}", door.name));
+                    why.push(format!("{}: {error}", lock_host.name));
                     continue;
                 }
             };
             if let Some(LockState { record, .. }) = seen.as_ref().filter(|seen| seen.record.token > most) {
                 let reason = format!(
                     "{}: {}/lock has the token {}, which no run can have written; remove the file while nothing runs",
-                    door.name, self.directory, record.token
+                    lock_host.name, self.directory, record.token
                 );
                 (self.tell)(&reason);
                 why.push(reason);
                 continue;
             }
-            doors.push((door, remote));
+            lock_hosts.push((lock_host, remote));
             let Some(LockState { record, silent, sessions }) = seen else { continue };
             self.run.token = self.run.token.max(record.token);
             if record.run.is_none() || record.run == self.run.run {
@@ -278,7 +278,7 @@ impl LockOptions<'_> {
                 None => others.push(OtherRun { record, further: Vec::new(), silent, sessions }),
             }
         }
-        self.needs(doors.len(), why)?;
+        self.needs(lock_hosts.len(), why)?;
         Ok(others)
     }
 
@@ -308,7 +308,7 @@ impl LockOptions<'_> {
     /// None: another run was first.
     async fn claim<'d>(
         &mut self,
-        doors: &'d [(LockHost, Remote)],
+        lock_hosts: &'d [(LockHost, Remote)],
         over: &[Record],
         why: &mut Vec<String>,
     ) -> Result<Option<ClaimedHosts<'d>>, Error> {
@@ -319,17 +319,17 @@ impl LockOptions<'_> {
             .filter(|token| *token < 1 << 62)
             .ok_or_else(|| Error::NoToken { file: format!("{}/lock", self.directory) })?;
         let mut claims = ClaimedHosts { hosts: Vec::new(), waits: Duration::ZERO };
-        for (door, remote) in doors {
+        for (lock_host, remote) in lock_hosts {
             match within(self.claim_on(remote, over)).await {
                 Ok(Some(waits)) => {
                     claims.waits = claims.waits.max(waits);
-                    claims.hosts.push((door, remote));
+                    claims.hosts.push((lock_host, remote));
                 }
                 Ok(None) => {
                     self.undo(&claims).await;
                     return Ok(None);
                 }
-                Err(error) => why.push(format!("{}: {error}", door.name)),
+                Err(error) => why.push(format!("{}: {error}", lock_host.name)),
             }
         }
         if let Err(error) = self.needs(claims.hosts.len(), why) {
@@ -369,12 +369,12 @@ impl LockOptions<'_> {
         if let Some(other) = over.first() {
             (self.tell)(&format!("taking over the lock from {} ({})", other.holder, other.command));
         }
-        let shown = claims.hosts.iter().map(|(door, _)| within(door.remote(Some(&hold))));
+        let shown = claims.hosts.iter().map(|(lock_host, _)| within(lock_host.remote(Some(&hold))));
         let mut held = Vec::new();
-        for ((door, _), shown) in claims.hosts.iter().zip(join_all(shown).await) {
+        for ((lock_host, _), shown) in claims.hosts.iter().zip(join_all(shown).await) {
             match shown {
-                Ok(remote) => held.push((door.name.clone(), remote)),
-                Err(error) => why.push(format!("{}: {error}", door.name)),
+                Ok(remote) => held.push((lock_host.name.clone(), remote)),
+                Err(error) => why.push(format!("{}: {error}", lock_host.name)),
             }
         }
         if let Err(error) = self.needs(held.len(), &why) {

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_told_from_names_about_secrets() {
+    fn names_of_secrets_are_distinguished_from_names_about_secrets() {
         assert!(["db_password", "API_TOKEN", "vault_secret", "tls_private_key"].into_iter().all(is_secret));
         assert!(!["password_file", "tokenize", "key", "private_key_path", "secretary"].into_iter().any(is_secret));
     }

@@ -297,7 +297,7 @@ async fn compare(
         destination = Destination::known(path.clone(), None);
         destination.new_directories = missing;
     }
-    let wish = DesiredFile {
+    let desired = DesiredFile {
         content: Content::Bytes(content),
         wanted: &wanted,
         directories: &directories,
@@ -306,7 +306,7 @@ async fn compare(
         secret: false,
         source: &path,
     };
-    let found = file_write::compare_file(probe, here, &destination, wish).await?;
+    let found = file_write::compare_file(probe, here, &destination, desired).await?;
     Ok((found.write, found.diff))
 }
 

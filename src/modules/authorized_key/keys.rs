@@ -152,7 +152,7 @@ pub(super) enum DesiredKeys {
 }
 
 /// The file's text as it is to be; the same text if it is right already.
-pub(super) fn edited(text: &str, keys: &[Key], wish: DesiredKeys) -> String {
+pub(super) fn edited(text: &str, keys: &[Key], desired: DesiredKeys) -> String {
     let lines: Vec<(&str, Option<Key>)> =
         text.split_inclusive('\n').map(|line| (line, Key::parse_key_line(line))).collect();
     let of = |key: &Key| {
@@ -163,14 +163,14 @@ pub(super) fn edited(text: &str, keys: &[Key], wish: DesiredKeys) -> String {
     let stays = |key: &Key| matches!(of(key)[..], [found] if found.is_same(key));
     let kept = lines.iter().filter(|(_, found)| {
         let known = found.as_ref().and_then(|found| keys.iter().rfind(|key| key.blob == found.blob));
-        match (known, wish) {
+        match (known, desired) {
             (Some(key), DesiredKeys::Present | DesiredKeys::Exclusive) => stays(key),
             (Some(_), DesiredKeys::Absent) | (None, DesiredKeys::Exclusive) => false,
             (None, DesiredKeys::Present | DesiredKeys::Absent) => true,
         }
     });
     let mut edited: String = kept.map(|(line, _)| *line).collect();
-    if wish == DesiredKeys::Absent {
+    if desired == DesiredKeys::Absent {
         return edited;
     }
     for (at, key) in keys.iter().enumerate() {

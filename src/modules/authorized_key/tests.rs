@@ -72,7 +72,7 @@ async fn keys_come_from_a_file_of_the_host() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_and_nothing_is_written() {
+async fn what_is_wrong_is_reported_and_nothing_is_written() {
     let bench = Bench::new().await;
     assert_eq!(bench.failure(&task("key: nonsense")).await, "invalid key specified: nonsense");
     let evil = task(&format!("key: '{A}', key_options: \"no-pty\\nssh-rsa EVIL\""));

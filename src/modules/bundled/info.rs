@@ -122,7 +122,7 @@ mod tests {
     use super::super::program::tests::script;
 
     #[tokio::test]
-    async fn the_components_are_told_with_their_common_version() {
+    async fn the_components_are_reported_with_their_common_version() {
         let bench = Bench::new().await;
         for name in ["b/v3.5.21/etcd", "b/v3.5.21/etcdctl", "b/v3.5.21/crds/a.yaml"] {
             script(&bench, name, "3.5.21");
@@ -138,24 +138,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn packages_are_told_by_architecture_and_there_may_be_none() {
+    async fn packages_are_reported_by_architecture_and_there_may_be_none() {
         let bench = Bench::new().await;
         script(&bench, "b/etcd", "3.5.21");
-        let told = async |architecture: &str| {
+        let reported = async |architecture: &str| {
             let task = format!("bundle_info: {{bundle: HERE/b, components: [packages]{architecture}}}");
             value(&bench.run(&task).await.unwrap().outcome, "components")
         };
-        assert_eq!(told("").await, "{'packages': []}");
+        assert_eq!(reported("").await, "{'packages': []}");
         for name in ["a_1.0_amd64.deb", "b_1%3a2-1_all.deb", "c_1.0_arm64.deb"] {
             bench.on_controller(&format!("b/packages/{name}"), "x");
         }
-        let packages = told(", architecture: x86_64").await;
+        let packages = reported(", architecture: x86_64").await;
         assert!(packages.contains("packages/a_1.0_amd64.deb'") && packages.contains("packages/b_"), "{packages}");
-        assert!(!packages.contains("arm64") && told("").await.contains("packages/c_1.0_arm64.deb'"), "{packages}");
+        assert!(!packages.contains("arm64") && reported("").await.contains("packages/c_1.0_arm64.deb'"), "{packages}");
     }
 
     #[tokio::test]
-    async fn what_the_bundle_lacks_is_told() {
+    async fn what_the_bundle_lacks_is_reported() {
         let bench = Bench::new().await;
         script(&bench, "b/etcd", "3.5.21");
         let message = bench.failure("bundle_info: {bundle: HERE/b, components: [etcdutl], architecture: amd64}").await;

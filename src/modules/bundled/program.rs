@@ -397,7 +397,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn a_note_that_is_gone_is_written_anew_which_is_no_change() {
+    async fn a_note_that_is_gone_is_written_again_which_is_no_change() {
         let bench = bench().await;
         bench.run(&task("3.5.21")).await.unwrap();
         let note = bench.text("opt/etcd/3.5.21/.verified");

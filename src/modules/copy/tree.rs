@@ -124,7 +124,7 @@ impl Target<'_> {
                         let size = if let Content::Bytes(plain) = &content { plain.len() as u64 } else { size };
                         let source = from.display().to_string();
                         let directories = self.directories.clone();
-                        let wish = DesiredFile {
+                        let desired = DesiredFile {
                             content,
                             wanted: &wanted,
                             directories: &directories,
@@ -133,7 +133,7 @@ impl Target<'_> {
                             secret,
                             source: &source,
                         };
-                        self.local_file(path, there, size, wish).await
+                        self.local_file(path, there, size, desired).await
                     }
                     CopyEntryKind::OnHost { path: from, size, mode } => {
                         self.host_file(copy, path, there, from, size, mode).await
@@ -188,10 +188,10 @@ impl Target<'_> {
         path: String,
         there: Option<Stat>,
         size: u64,
-        wish: DesiredFile<'_>,
+        desired: DesiredFile<'_>,
     ) -> Result<(), Error> {
         let destination = Destination::known(path.clone(), self.with_digest(&path, there, size).await?);
-        let found = file_write::compare_file(self.probe, self.here, &destination, wish).await?;
+        let found = file_write::compare_file(self.probe, self.here, &destination, desired).await?;
         self.diff.extend(found.diff);
         self.steps.extend(found.write.map(|write| CopyStep::Write(Box::new(write))));
         Ok(())

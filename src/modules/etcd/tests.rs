@@ -132,7 +132,7 @@ fn members_that_nobody_named_are_asked_where_they_registered() {
 }
 
 #[test]
-fn what_is_wrong_with_members_that_nobody_named_is_told_apart() {
+fn what_is_wrong_with_members_that_nobody_named_is_distinguished() {
     let mut dead = Endpoint::new("https://3:2379");
     (dead.registered, dead.error) = (true, Some("cannot connect".into()));
     let mut named = one_of_four(1);

@@ -264,7 +264,10 @@ async fn a_proxy_and_logins_are_taken_from_the_environment() {
     bench.run("get_url: {url: 'http://far.invalid/x', dest: HOST/b, use_netrc: false}").await.unwrap();
     assert!(!server.last().contains("\r\nauthorization: "));
     let count = server.count();
-    let told = bench.failure("get_url: {url: 'http://far.invalid/x', dest: HOST/c, use_proxy: false}").await;
-    assert!(told.starts_with("Request failed: cannot connect to far.invalid:80") && server.count() == count, "{told}");
+    let reported = bench.failure("get_url: {url: 'http://far.invalid/x', dest: HOST/c, use_proxy: false}").await;
+    assert!(
+        reported.starts_with("Request failed: cannot connect to far.invalid:80") && server.count() == count,
+        "{reported}"
+    );
     bench.close().await;
 }

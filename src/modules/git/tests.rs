@@ -41,16 +41,16 @@ async fn second_run_changes_nothing_and_a_new_commit_is_fetched() {
     let bench = Bench::new().await;
     let path = repository(&bench);
     let first = git(&path, "rev-parse HEAD");
-    let told = bench.check(&task("")).await.unwrap();
-    assert!(told.changed);
-    assert_eq!(value(&told.outcome, "after"), first);
+    let reported = bench.check(&task("")).await.unwrap();
+    assert!(reported.changed);
+    assert_eq!(value(&reported.outcome, "after"), first);
     let done = bench.run_twice(&task("")).await;
     assert_eq!((value(&done.outcome, "before"), value(&done.outcome, "after")), ("None".to_owned(), first.clone()));
     assert_eq!(bench.text("d/clone/file"), "one");
     let second = commit(&path, "two");
-    let told = bench.check(&task("")).await.unwrap();
-    assert_eq!((told.changed, value(&told.outcome, "after")), (true, second.clone()));
-    assert_eq!((told.diff[0].before.trim(), told.diff[0].after.trim()), (first.as_str(), second.as_str()));
+    let reported = bench.check(&task("")).await.unwrap();
+    assert_eq!((reported.changed, value(&reported.outcome, "after")), (true, second.clone()));
+    assert_eq!((reported.diff[0].before.trim(), reported.diff[0].after.trim()), (first.as_str(), second.as_str()));
     assert!(!bench.run(&task(", update: false")).await.unwrap().changed);
     let done = bench.run_twice(&task("")).await;
     assert_eq!((value(&done.outcome, "before"), value(&done.outcome, "after")), (first, second));
@@ -160,7 +160,7 @@ async fn submodules_are_brought_along() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_and_nothing_is_made() {
+async fn what_is_wrong_is_reported_and_nothing_is_made() {
     let bench = Bench::new().await;
     repository(&bench);
     for (arguments, message) in [

@@ -25,15 +25,15 @@ pub(super) struct Ssh<'a> {
 impl Ssh<'_> {
     fn words(&self) -> String {
         let mut words = vec![self.options.unwrap_or_default().to_owned()];
-        let told = |option: &str| words[0].contains(option);
-        let decided = told("StrictHostKeyChecking=no") || told("StrictHostKeyChecking=accept-new");
+        let reported = |option: &str| words[0].contains(option);
+        let decided = reported("StrictHostKeyChecking=no") || reported("StrictHostKeyChecking=accept-new");
         let mut more = Vec::new();
         match (self.accept_any, self.accept_new) {
             (true, _) if !decided => more.push("-o StrictHostKeyChecking=no".to_owned()),
             (_, true) if !decided => more.push("-o StrictHostKeyChecking=accept-new".to_owned()),
             _ => {}
         }
-        if !told("BatchMode=yes") {
+        if !reported("BatchMode=yes") {
             more.push("-o BatchMode=yes".to_owned());
         }
         if let Some(key) = self.key_file {
@@ -142,8 +142,8 @@ impl GitCommand {
         let lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
         let lines: Vec<&str> = lines.filter(|line| !line.starts_with("Cloning into ")).collect();
         let words = self.without_secret(&lines.join("; "));
-        let deed = arguments.first().copied().unwrap_or_default();
-        let message = format!("git {deed} failed with code {}: {words}", output.code);
+        let verb = arguments.first().copied().unwrap_or_default();
+        let message = format!("git {verb} failed with code {}: {words}", output.code);
         let hint = if words.contains("Host key verification failed") {
             Some("record the server's key with known_hosts, or set accept_newhostkey: true".to_owned())
         } else if words.contains("dubious ownership") {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whom_git_connects_to_is_told_by_the_address() {
+    fn the_address_says_whom_git_connects_to() {
         for (repo, server) in [
             ("https://user:word@git.example.org:8443/x.git", Some("git.example.org")),
             ("ssh://git@[fd00::1]:22/x", Some("fd00::1")),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn ssh_is_told_once_what_is_wanted() {
+    fn ssh_options_are_set_once() {
         let ssh =
             |options, accept_any, accept_new| Ssh { options, key_file: Some("/k y"), accept_any, accept_new }.words();
         assert_eq!(ssh(None, false, false), "-o BatchMode=yes -i '/k y' -o IdentitiesOnly=yes");

@@ -260,7 +260,7 @@ fn is_idle(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn wish(option: &str, values: &[&str]) -> DesiredOption {
+    fn desired(option: &str, values: &[&str]) -> DesiredOption {
         DesiredOption {
             section: Some("s".into()),
             conditions: Vec::new(),
@@ -278,29 +278,32 @@ mod tests {
     }
 
     /// The text afterwards, and the word for it; nothing may be left to do.
-    fn edited(wish: &DesiredOption, text: &str) -> (String, &'static str) {
-        let (edited, message) = wish.applied(text);
+    fn edited(desired: &DesiredOption, text: &str) -> (String, &'static str) {
+        let (edited, message) = desired.applied(text);
         let edited = edited.unwrap_or_else(|| text.to_owned());
-        assert_eq!(wish.applied(&edited), (None, "OK"), "again: {edited:?}");
+        assert_eq!(desired.applied(&edited), (None, "OK"), "again: {edited:?}");
         (edited, message)
     }
 
     #[test]
     fn an_option_goes_behind_the_last_line_that_says_something() {
         let text = "a=1\n[s]\nx = 1\n\n# end\n\n[t]\nk = 5\n";
-        let (with, message) = edited(&wish("k", &["2"]), text);
+        let (with, message) = edited(&desired("k", &["2"]), text);
         assert_eq!((with.as_str(), message), ("a=1\n[s]\nx = 1\nk = 2\n\n# end\n\n[t]\nk = 5\n", "option added"));
-        assert_eq!(edited(&wish("k", &["2"]), "[ s ]").0, "[ s ]\nk = 2\n");
-        assert_eq!(edited(&wish("k", &["2"]), ""), ("\n[s]\nk = 2\n".into(), "section and option added"));
-        assert_eq!(edited(&DesiredOption { section: None, ..wish("k", &["2"]) }, "a=1\n[s]\n").0, "a=1\nk = 2\n[s]\n");
+        assert_eq!(edited(&desired("k", &["2"]), "[ s ]").0, "[ s ]\nk = 2\n");
+        assert_eq!(edited(&desired("k", &["2"]), ""), ("\n[s]\nk = 2\n".into(), "section and option added"));
+        assert_eq!(
+            edited(&DesiredOption { section: None, ..desired("k", &["2"]) }, "a=1\n[s]\n").0,
+            "a=1\nk = 2\n[s]\n"
+        );
     }
 
     #[test]
     fn a_mark_of_the_encoding_stays_before_the_first_line() {
         for mark in ["\u{feff}", "\u{ef}\u{bb}\u{bf}"] {
-            let (text, message) = edited(&wish("k", &["2"]), &format!("{mark}[s]\nk = 1\n"));
+            let (text, message) = edited(&desired("k", &["2"]), &format!("{mark}[s]\nk = 1\n"));
             assert_eq!((text, message), (format!("{mark}[s]\nk = 2\n"), "option changed"));
-            let first = DesiredOption { section: None, ..wish("k", &["2"]) };
+            let first = DesiredOption { section: None, ..desired("k", &["2"]) };
             assert_eq!(edited(&first, &format!("{mark}k = 1\n")).0, format!("{mark}k = 2\n"));
         }
     }
@@ -308,12 +311,12 @@ mod tests {
     #[test]
     fn lines_end_as_those_of_the_file() {
         let text = "[s]\r\nx = 1\r\nk = 1\r\n";
-        assert_eq!(edited(&wish("k", &["2"]), text).0, "[s]\r\nx = 1\r\nk = 2\r\n");
-        assert_eq!(edited(&wish("k", &["1", "3"]), text).0, format!("{text}k = 3\r\n"));
-        let other = DesiredOption { section: Some("t".into()), ..wish("k", &["2"]) };
+        assert_eq!(edited(&desired("k", &["2"]), text).0, "[s]\r\nx = 1\r\nk = 2\r\n");
+        assert_eq!(edited(&desired("k", &["1", "3"]), text).0, format!("{text}k = 3\r\n"));
+        let other = DesiredOption { section: Some("t".into()), ..desired("k", &["2"]) };
         assert_eq!(edited(&other, text.trim_end()).0, format!("{text}[t]\r\nk = 2\r\n"));
-        assert_eq!(edited(&wish("k", &["2"]), "[s]\nx = 1\r\n").0, "[s]\nx = 1\r\nk = 2\n");
-        let mut bare = wish("b", &[]);
+        assert_eq!(edited(&desired("k", &["2"]), "[s]\nx = 1\r\n").0, "[s]\nx = 1\r\nk = 2\n");
+        let mut bare = desired("b", &[]);
         bare.style.allow_no_value = true;
         assert_eq!(edited(&bare, text).0, format!("{text}b\r\n"));
     }
@@ -322,19 +325,19 @@ mod tests {
     fn an_option_is_found_again_whatever_it_begins_with() {
         for option in [" k", "\tk", "#k", ";k", "# k"] {
             for exclusive in [true, false] {
-                let wish = DesiredOption { exclusive, ..wish(option, &["2"]) };
-                assert_eq!(edited(&wish, "[s]\nx = 1\n").0, format!("[s]\nx = 1\n{option} = 2\n"));
+                let desired = DesiredOption { exclusive, ..desired(option, &["2"]) };
+                assert_eq!(edited(&desired, "[s]\nx = 1\n").0, format!("[s]\nx = 1\n{option} = 2\n"));
             }
-            let gone = DesiredOption { present: false, ..wish(option, &[]) };
+            let gone = DesiredOption { present: false, ..desired(option, &[]) };
             assert_eq!(edited(&gone, &format!("[s]\n{option} = 2\nx = 1\n")).0, "[s]\nx = 1\n");
         }
     }
 
     #[test]
-    fn what_was_a_comment_is_replaced_unless_told_otherwise() {
+    fn what_was_a_comment_is_replaced_unless_the_option_forbids_it() {
         let text = "[s]\n;k = 1\n k=3\n";
-        assert_eq!(edited(&wish("k", &["2"]), text), ("[s]\nk = 2\n".into(), "option changed"));
-        let mut active = wish("k", &["2"]);
+        assert_eq!(edited(&desired("k", &["2"]), text), ("[s]\nk = 2\n".into(), "option changed"));
+        let mut active = desired("k", &["2"]);
         active.style.modify_inactive_option = false;
         assert_eq!(edited(&active, text).0, "[s]\n;k = 1\nk = 2\n");
     }
@@ -342,39 +345,39 @@ mod tests {
     #[test]
     fn several_values_are_several_lines() {
         let text = "[s]\nk = 1\nk = 2\nk = 3\n";
-        assert_eq!(edited(&wish("k", &["2", "4"]), text).0, "[s]\nk = 4\nk = 2\n");
-        let more = DesiredOption { exclusive: false, ..wish("k", &["2", "4"]) };
+        assert_eq!(edited(&desired("k", &["2", "4"]), text).0, "[s]\nk = 4\nk = 2\n");
+        let more = DesiredOption { exclusive: false, ..desired("k", &["2", "4"]) };
         assert_eq!(edited(&more, text).0, "[s]\nk = 1\nk = 2\nk = 3\nk = 4\n");
-        let fewer = DesiredOption { exclusive: false, present: false, ..wish("k", &["2"]) };
+        let fewer = DesiredOption { exclusive: false, present: false, ..desired("k", &["2"]) };
         assert_eq!(edited(&fewer, text), ("[s]\nk = 1\nk = 3\n".into(), "option changed"));
     }
 
     #[test]
     fn blanks_may_not_matter() {
-        let mut wish = wish("k", &["2"]);
-        assert_eq!(edited(&wish, "[s]\nk=2\n").0, "[s]\nk = 2\n");
-        wish.style.ignore_spaces = true;
-        assert_eq!(wish.applied("[s]\nk=2\n"), (None, "OK"));
-        wish.style.no_extra_spaces = true;
-        assert_eq!(edited(&wish, "[s]\nk=1\n").0, "[s]\nk=2\n");
+        let mut desired = desired("k", &["2"]);
+        assert_eq!(edited(&desired, "[s]\nk=2\n").0, "[s]\nk = 2\n");
+        desired.style.ignore_spaces = true;
+        assert_eq!(desired.applied("[s]\nk=2\n"), (None, "OK"));
+        desired.style.no_extra_spaces = true;
+        assert_eq!(edited(&desired, "[s]\nk=1\n").0, "[s]\nk=2\n");
     }
 
     #[test]
     fn an_option_may_have_no_value() {
-        let mut wish = wish("k", &[]);
-        wish.style.allow_no_value = true;
-        assert_eq!(edited(&wish, "[s]\nx\n").0, "[s]\nx\nk\n");
-        assert_eq!(edited(&wish, "[s]\nk = 1\n").0, "[s]\nk\n");
-        wish.option = None;
-        assert_eq!(edited(&wish, "x\n"), ("x\n[s]\n".into(), "only section added"));
+        let mut desired = desired("k", &[]);
+        desired.style.allow_no_value = true;
+        assert_eq!(edited(&desired, "[s]\nx\n").0, "[s]\nx\nk\n");
+        assert_eq!(edited(&desired, "[s]\nk = 1\n").0, "[s]\nk\n");
+        desired.option = None;
+        assert_eq!(edited(&desired, "x\n"), ("x\n[s]\n".into(), "only section added"));
     }
 
     #[test]
     fn a_section_goes_with_all_that_is_in_it() {
-        let gone = DesiredOption { present: false, ..wish("", &[]) };
+        let gone = DesiredOption { present: false, ..desired("", &[]) };
         assert_eq!(edited(&gone, "a\n[s]\nk\n[t]\n"), ("a\n[t]\n".into(), "section removed"));
         assert_eq!(gone.applied("[t]\n"), (None, "OK"));
-        let option = DesiredOption { present: false, ..wish("k", &[]) };
+        let option = DesiredOption { present: false, ..desired("k", &[]) };
         assert_eq!(edited(&option, "[s]\n#k = 1\nk = 1\nkk = 1\n").0, "[s]\n#k = 1\nkk = 1\n");
     }
 
@@ -382,9 +385,9 @@ mod tests {
     fn one_of_several_sections_is_known_by_what_it_has() {
         let text = "[s]\nn = 1\nk = 1\n[s]\nn = 2\nk = 1\n";
         let condition = |value: &str| vec![Condition { option: "n".into(), values: vec![value.into()] }];
-        let second = DesiredOption { conditions: condition("2"), ..wish("k", &["5"]) };
+        let second = DesiredOption { conditions: condition("2"), ..desired("k", &["5"]) };
         assert_eq!(edited(&second, text).0, "[s]\nn = 1\nk = 1\n[s]\nn = 2\nk = 5\n");
-        let third = DesiredOption { conditions: condition("3"), ..wish("k", &["5"]) };
+        let third = DesiredOption { conditions: condition("3"), ..desired("k", &["5"]) };
         assert_eq!(edited(&third, text).0, format!("{text}[s]\nn = 3\nk = 5\n"));
     }
 }

@@ -179,7 +179,7 @@ programs:
     }
 
     #[tokio::test]
-    async fn flags_that_the_version_has_pass_and_deprecated_ones_are_told() {
+    async fn flags_that_the_version_has_pass_and_deprecated_ones_are_reported() {
         let flags = "{kube-api-burst: '60', lease: 10s, feature-gates: {Failover: true}, enable-pprof: false, }";
         let done = bench().await.run(&task(flags)).await.unwrap();
         assert!(!done.changed);
@@ -195,7 +195,7 @@ programs:
     }
 
     #[tokio::test]
-    async fn a_removed_flag_is_told_with_what_is_there_instead() {
+    async fn a_removed_flag_is_reported_with_what_is_there_instead() {
         let (message, hint) = complaint("{bind-address: 0.0.0.0}").await;
         let expected =
             "karmada-scheduler of karmada v1.19.0 has no flag --bind-address (use health-probe-bind-address)";
@@ -203,7 +203,7 @@ programs:
     }
 
     #[tokio::test]
-    async fn all_that_is_wrong_is_told_at_once() {
+    async fn all_that_is_wrong_is_reported_at_once() {
         let (message, _) = complaint("{kube-api-burst: many, lease: soon, enable-pprof: 7, nonsense: 1}").await;
         let problems: Vec<&str> = message.split("; ").collect();
         assert_eq!(

@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    fn told(status: Status) -> (String, Option<String>) {
+    fn reported(status: Status) -> (String, Option<String>) {
         match explain(kube::Error::Api(Box::new(status)), "apply Deployment default/web") {
             Error::Failed { message, hint } | Error::Answered { message, hint, .. } => (message, hint),
             other => panic!("{other}"),
@@ -117,7 +117,7 @@ mod tests {
             retry_after_seconds: 0,
         };
         let status = Status::failure("Apply failed with 2 conflicts", "Conflict").with_code(409).with_details(details);
-        let (message, hint) = told(status);
+        let (message, hint) = reported(status);
         assert_eq!(
             message,
             "cannot apply Deployment default/web: .spec.replicas belongs to \"kubectl\", .spec.paused belongs to \"other\""
@@ -126,10 +126,10 @@ mod tests {
     }
 
     #[test]
-    fn other_refusals_are_told_in_one_line() {
-        let (message, _) = told(Status::failure("it is\n  not valid", "Invalid").with_code(422));
+    fn other_refusals_are_reported_in_one_line() {
+        let (message, _) = reported(Status::failure("it is\n  not valid", "Invalid").with_code(422));
         assert_eq!(message, "cannot apply Deployment default/web: it is not valid");
-        let (_, hint) = told(Status::failure("Unauthorized", "Unauthorized").with_code(401));
+        let (_, hint) = reported(Status::failure("Unauthorized", "Unauthorized").with_code(401));
         assert!(hint.unwrap().contains("certificate"));
         let unauthorized = Status::failure("", "Unauthorized").with_code(401);
         match explain(kube::Error::Api(Box::new(unauthorized)), "read it") {

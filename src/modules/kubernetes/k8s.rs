@@ -149,9 +149,9 @@ impl Module for K8s {
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<ApplyJob>, Error> {
         let objects = self.objects(here).await?;
-        let wish = self.wish(here.check)?;
+        let options = self.options(here.check)?;
         let (client, namespace) = self.access.client(probe, here).await?;
-        let work = ApplyJob::plan(Api::new(client, namespace), wish, &objects).await?;
+        let work = ApplyJob::plan(Api::new(client, namespace), options, &objects).await?;
         let outcome = outcome(&work.steps);
         if work.is_done() {
             if !here.check {
@@ -205,7 +205,7 @@ impl K8s {
     }
 
     /// The arguments that are mappings, taken apart; and those that all objects share.
-    fn wish(&self, check: bool) -> Result<ApplyOptions, Error> {
+    fn options(&self, check: bool) -> Result<ApplyOptions, Error> {
         let apply =
             structure("server_side_apply", "field_manager and force_conflicts", self.server_side_apply.as_ref())?;
         let takes = "propagationPolicy (Background, Foreground, Orphan) and gracePeriodSeconds";
@@ -224,7 +224,7 @@ impl K8s {
 }
 
 fn outcome(steps: &[ObjectStep]) -> Outcome {
-    let method = |step: &ObjectStep| match step.deed {
+    let method = |step: &ObjectStep| match step.operation {
         None => "nothing",
         Some(Operation::Create) => "create",
         Some(Operation::Update) => "update",
@@ -237,7 +237,7 @@ fn outcome(steps: &[ObjectStep]) -> Outcome {
         many => {
             let results: Vec<Json> = many
                 .iter()
-                .map(|step| json!({"changed": step.deed.is_some(), "method": method(step), "result": compare::shown(&step.known)}))
+                .map(|step| json!({"changed": step.operation.is_some(), "method": method(step), "result": compare::shown(&step.known)}))
                 .collect();
             Outcome::default().with("result", value(json!({ "results": results })))
         }

@@ -201,8 +201,8 @@ contexts: [{name: c, context: {cluster: c, user: c}}]
         let task = |file: &str| format!("k8s_info: {{kubeconfig: {file}, kind: Namespace}}");
         let plain = bench.failure(&task("plain")).await;
         assert!(plain.contains("127.0.0.1:1"), "{plain}");
-        let told = bench.failure(&task("sealed")).await;
-        assert!(told.starts_with("cannot decrypt "), "{told}");
+        let reported = bench.failure(&task("sealed")).await;
+        assert!(reported.starts_with("cannot decrypt "), "{reported}");
         bench.scope.keyring = Arc::new(vault::Keyring::new(vec![("default".into(), password)]));
         assert_eq!(bench.failure(&task("sealed")).await, plain);
     }

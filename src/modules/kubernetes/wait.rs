@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_does_not_hold_is_told_with_its_reason() {
+    fn a_condition_that_does_not_hold_is_reported_with_its_reason() {
         let condition =
             json!({"type": "Available", "status": "False", "reason": "MissingEndpoints", "message": "no addresses"});
         let service = json!({"kind": "APIService", "status": {"conditions": [condition]}});
@@ -212,11 +212,11 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_a_namespace_is_told() {
+    fn what_holds_a_namespace_is_reported() {
         let condition =
             json!({"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "reason": "DiscoveryFailed"});
         let namespace = json!({"spec": {"finalizers": ["kubernetes"]}, "status": {"conditions": [condition]}});
-        let told = holders(&namespace);
-        assert_eq!(told, ", held by kubernetes; NamespaceDeletionDiscoveryFailure is True (DiscoveryFailed)");
+        let reported = holders(&namespace);
+        assert_eq!(reported, ", held by kubernetes; NamespaceDeletionDiscoveryFailure is True (DiscoveryFailed)");
     }
 }

@@ -84,7 +84,7 @@ pub(crate) struct ApplyOptions {
 /// What is to be done, and what it is done with.
 pub(crate) struct ApplyJob {
     api: Api,
-    wish: ApplyOptions,
+    options: ApplyOptions,
     pub steps: Vec<ObjectStep>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct ObjectStep {
     /// None: the API has no such kind yet.
     place: Option<ObjectLocation>,
     /// None: nothing.
-    pub deed: Option<Operation>,
+    pub operation: Option<Operation>,
     pub diff: Option<Diff>,
     /// The object as it is, or would be.
     pub known: Json,
@@ -110,8 +110,8 @@ pub(crate) enum Operation {
 
 impl ApplyJob {
     /// Looks at every object; nothing is changed.
-    pub(crate) async fn plan(api: Api, wish: ApplyOptions, objects: &[Object]) -> Result<ApplyJob, Error> {
-        let mut work = ApplyJob { api, wish, steps: Vec::new() };
+    pub(crate) async fn plan(api: Api, options: ApplyOptions, objects: &[Object]) -> Result<ApplyJob, Error> {
+        let mut work = ApplyJob { api, options, steps: Vec::new() };
         let mut looks = Vec::with_capacity(objects.len());
         for object in objects {
             looks.push(work.look(object, objects).boxed());
@@ -122,7 +122,7 @@ impl ApplyJob {
 
     /// Whether there is nothing to change.
     pub(crate) fn is_done(&self) -> bool {
-        self.steps.iter().all(|step| step.deed.is_none())
+        self.steps.iter().all(|step| step.operation.is_none())
     }
 
     /// Makes the changes, and waits for what is to be waited for.
@@ -131,11 +131,11 @@ impl ApplyJob {
     pub(crate) async fn carry_out(&mut self, remote: &Remote) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         // What depends on something comes after it, and goes before it.
-        if self.wish.state == ObjectState::Absent {
+        if self.options.state == ObjectState::Absent {
             order.reverse();
         }
         for at in order {
-            if self.steps[at].deed.is_some() {
+            if self.steps[at].operation.is_some() {
                 remote.may_change().await?;
             }
             let (place, known) = self.act(&self.steps[at]).await?;
@@ -146,19 +146,19 @@ impl ApplyJob {
         self.wait().await
     }
 
-    /// Waits for every object, if that is wished.
+    /// Waits for every object, if the options ask for it.
     pub(crate) async fn wait(&self) -> Result<(), Error> {
-        let Some(patience) = self.wish.wait else { return Ok(()) };
+        let Some(patience) = self.options.wait else { return Ok(()) };
         for step in &self.steps {
             let Some(place) = &step.place else { continue };
-            match self.wish.state {
-                ObjectState::Absent if step.deed.is_some() => {
+            match self.options.state {
+                ObjectState::Absent if step.operation.is_some() => {
                     wait::until_gone(&self.api, place, uid(&step.known), patience).await?;
                 }
                 ObjectState::Absent => {}
                 ObjectState::Patched if step.known.is_null() => {}
                 ObjectState::Present | ObjectState::Patched => {
-                    wait::until_ready(&self.api, place, self.wish.condition.as_ref(), patience).await?;
+                    wait::until_ready(&self.api, place, self.options.condition.as_ref(), patience).await?;
                 }
             }
         }
@@ -169,10 +169,10 @@ impl ApplyJob {
     async fn look(&self, object: &Object, all: &[Object]) -> Result<ObjectStep, Error> {
         let Some(place) = self.api.object_location(object).await? else { return self.without_kind(object, all) };
         let before = self.api.get(&place).await?;
-        let (deed, after) = match (self.wish.state, &before) {
+        let (operation, after) = match (self.options.state, &before) {
             (ObjectState::Absent | ObjectState::Patched, None) => (None, None),
             (ObjectState::Absent, Some(_)) => {
-                if self.wish.check {
+                if self.options.check {
                     self.api.delete(&place, &self.delete_params(None, true)).await?;
                 }
                 (Some(Operation::Delete), None)
@@ -183,16 +183,17 @@ impl ApplyJob {
             }
             (ObjectState::Present, before) => {
                 let after = self.tried(&place, object, all).await?;
-                let deed = match before {
+                let operation = match before {
                     None => Some(Operation::Create),
                     Some(before) => compare::differs(before, &after, self.manager()).then_some(Operation::Update),
                 };
-                (deed, Some(after))
+                (operation, Some(after))
             }
         };
-        let diff = deed.map(|_| compare::object_diff(&place.label, before.as_ref(), after.as_ref(), self.manager()));
+        let diff =
+            operation.map(|_| compare::object_diff(&place.label, before.as_ref(), after.as_ref(), self.manager()));
         let known = after.or(before).unwrap_or_default();
-        Ok(ObjectStep { object: object.clone(), place: Some(place), deed, diff, known })
+        Ok(ObjectStep { object: object.clone(), place: Some(place), operation, diff, known })
     }
 
     /// The object as it would be.
@@ -201,7 +202,7 @@ impl ApplyJob {
             Ok(after) => Ok(after),
             // Its namespace is made by the same task, or would have been by one before it.
             Err(kube::Error::Api(status))
-                if status.is_not_found() && (self.wish.check || makes_namespace(all, object)) =>
+                if status.is_not_found() && (self.options.check || makes_namespace(all, object)) =>
             {
                 Ok(object.body.clone())
             }
@@ -211,25 +212,25 @@ impl ApplyJob {
 
     /// An object of a kind that the API does not have, or not yet.
     fn without_kind(&self, object: &Object, all: &[Object]) -> Result<ObjectStep, Error> {
-        let deed = (self.wish.state == ObjectState::Present).then_some(Operation::Create);
-        if deed.is_some() && !self.wish.check && !is_defined(all, object) {
+        let operation = (self.options.state == ObjectState::Present).then_some(Operation::Create);
+        if operation.is_some() && !self.options.check && !is_defined(all, object) {
             let Object { api_version, kind, name, .. } = object;
             let message = format!("cannot apply {kind} {name}: the API has no kind {kind} in {api_version}");
             return Err(Error::failed(message));
         }
-        let diff = deed.map(|_| compare::object_diff(&object.label(), None, Some(&object.body), self.manager()));
-        let known = if deed.is_some() { object.body.clone() } else { Json::Null };
-        Ok(ObjectStep { object: object.clone(), place: None, deed, diff, known })
+        let diff = operation.map(|_| compare::object_diff(&object.label(), None, Some(&object.body), self.manager()));
+        let known = if operation.is_some() { object.body.clone() } else { Json::Null };
+        Ok(ObjectStep { object: object.clone(), place: None, operation, diff, known })
     }
 
     /// Does what is to be done about one object: where it is, and what is known of it now.
     async fn act(&self, step: &ObjectStep) -> Result<(Option<ObjectLocation>, Json), Error> {
-        let Some(deed) = step.deed else { return Ok((step.place.clone(), step.known.clone())) };
+        let Some(operation) = step.operation else { return Ok((step.place.clone(), step.known.clone())) };
         let place = match &step.place {
             Some(place) => place.clone(),
             None => self.place_of_defined(&step.object).await?,
         };
-        let known = match deed {
+        let known = match operation {
             Operation::Create | Operation::Update => {
                 let applied = self.api.patch(&place, &self.apply_params(false), &Patch::Apply(&step.object.body)).await;
                 applied.map_err(|error| explain(error, &format!("apply {}", place.label)))?
@@ -260,7 +261,7 @@ impl ApplyJob {
         let params = PatchParams { dry_run, field_manager: Some(self.manager().to_owned()), ..PatchParams::default() };
         let what = format!("patch {}", place.label);
         let mut refused = Error::failed("k8s: merge_type is empty");
-        for merge in &self.wish.merge {
+        for merge in &self.options.merge {
             let patch = match merge {
                 MergeType::StrategicMerge => Patch::Strategic(&object.body),
                 MergeType::Merge => Patch::Merge(&object.body),
@@ -278,20 +279,20 @@ impl ApplyJob {
     }
 
     fn manager(&self) -> &str {
-        self.wish.apply.field_manager.as_deref().unwrap_or(FIELD_MANAGER)
+        self.options.apply.field_manager.as_deref().unwrap_or(FIELD_MANAGER)
     }
 
     fn apply_params(&self, dry_run: bool) -> PatchParams {
         PatchParams {
             dry_run,
-            force: self.wish.apply.force_conflicts,
+            force: self.options.apply.force_conflicts,
             field_manager: Some(self.manager().to_owned()),
             field_validation: Some(ValidationDirective::Strict),
         }
     }
 
     fn delete_params(&self, uid: Option<&str>, dry_run: bool) -> DeleteParams {
-        let options = &self.wish.delete;
+        let options = &self.options.delete;
         DeleteParams {
             dry_run,
             grace_period_seconds: options.grace_period_seconds,

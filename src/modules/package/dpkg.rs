@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_newer_version_is_told() {
+    fn what_has_a_newer_version_is_reported() {
         let policy = "curl:\n  Installed: 1\n  Candidate: 2\n  Version table:\n *** 1 500\nvim:\n  Installed: 3\n  Candidate: 3\n\
             new:\n  Installed: (none)\n  Candidate: 1\nnowhere:\n  Installed: 1\n  Candidate: (none)\n";
         assert_eq!(outdated(policy), ["curl", "new"]);

@@ -50,7 +50,7 @@ pub async fn start_job(
 ) -> Result<Outcome, Error> {
     let notes = serde_json::to_string(notes).map_err(|error| Error::failed(error.to_string()))?;
     remote.start_job(place, command, limit, &notes).await?;
-    Ok(Outcome { changed: true, ..told(&place.id, &place.directory, false) })
+    Ok(Outcome { changed: true, ..reported(&place.id, &place.directory, false) })
 }
 
 /// The job that an outcome names.
@@ -62,14 +62,14 @@ pub fn job_name(outcome: &Outcome) -> Option<String> {
 pub async fn read_job(probe: &Probe, parent: &str, id: &str) -> Result<Outcome, Error> {
     let directory = place_of(parent, id)?;
     Ok(match probe.job(&directory).await? {
-        None => Outcome { failed: Some("could not find job".into()), ..told(id, &directory, true) },
-        Some(JobState::Running) => empty(told(id, &directory, false)),
+        None => Outcome { failed: Some("could not find job".into()), ..reported(id, &directory, true) },
+        Some(JobState::Running) => empty(reported(id, &directory, false)),
         Some(JobState::Lost) => {
             let message = "the job left no result: the host was restarted, or something killed the job";
-            empty(Outcome { failed: Some(message.into()), ..told(id, &directory, true) })
+            empty(Outcome { failed: Some(message.into()), ..reported(id, &directory, true) })
         }
         Some(JobState::Ended(ended)) => {
-            let known = told(id, &directory, true);
+            let known = reported(id, &directory, true);
             let mut outcome = result(probe, ended).await?;
             known.values.into_iter().for_each(|(name, value)| _ = outcome.values.insert(name, value));
             outcome
@@ -109,7 +109,7 @@ pub fn place_of(parent: &str, id: &str) -> Result<String, Error> {
     }
 }
 
-fn told(id: &str, directory: &str, finished: bool) -> Outcome {
+fn reported(id: &str, directory: &str, finished: bool) -> Outcome {
     Outcome::default()
         .with("ansible_job_id", id)
         .with("results_file", directory)

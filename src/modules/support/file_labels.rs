@@ -232,8 +232,8 @@ mod tests {
         bench.run_twice("file: {path: HOST/d, recurse: true, state: directory, attributes: +A}").await;
         let below = std::process::Command::new("lsattr").arg(bench.host("d/e")).output().unwrap().stdout;
         assert!(String::from_utf8_lossy(&below).split(' ').next().unwrap().contains('A'));
-        let told = bench.failure("copy: {content: a, dest: HOST/x, attributes: '+Q'}").await;
-        assert_eq!(told, "attributes \"+Q\" contain 'Q', which chattr cannot set");
+        let reported = bench.failure("copy: {content: a, dest: HOST/x, attributes: '+Q'}").await;
+        assert_eq!(reported, "attributes \"+Q\" contain 'Q', which chattr cannot set");
         bench.close().await;
     }
 
@@ -246,8 +246,8 @@ mod tests {
         }
         let task = "copy: {content: a, dest: HOST/x, setype: etc_t, seuser: u, serole: r, selevel: s0}";
         assert!(bench.run_twice(task).await.changed);
-        let told = bench.failure("copy: {content: a, dest: HOST/x, unsafe_writes: true}").await;
-        assert!(told.starts_with("unsafe_writes must not be true"), "{told}");
+        let reported = bench.failure("copy: {content: a, dest: HOST/x, unsafe_writes: true}").await;
+        assert!(reported.starts_with("unsafe_writes must not be true"), "{reported}");
         assert!(!bench.run("copy: {content: a, dest: HOST/x, unsafe_writes: false}").await.unwrap().changed);
         bench.close().await;
     }

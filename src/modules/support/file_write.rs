@@ -159,32 +159,32 @@ pub(in crate::modules) async fn compare_file(
     probe: &Probe,
     here: &Controller<'_>,
     destination: &Destination,
-    wish: DesiredFile<'_>,
+    desired: DesiredFile<'_>,
 ) -> Result<FileDifference, Error> {
     if !here.check {
         destination.check_parent()?;
     }
-    let digests = wish.content.digests(here).await?;
+    let digests = desired.content.digests(here).await?;
     let same = destination.digest() == Some(digests.sha1.as_str());
     let attributes = match destination.stat() {
-        Some(stat) if !destination.is_link() => wish.wanted.lacking(stat),
-        _ => wish.wanted.for_new(FileKind::File),
+        Some(stat) if !destination.is_link() => desired.wanted.lacking(stat),
+        _ => desired.wanted.for_new(FileKind::File),
     };
     let mut diff = Vec::new();
     if !same && here.diff && !here.no_log {
-        diff.push(content_diff(probe, destination, &wish).await?);
+        diff.push(content_diff(probe, destination, &desired).await?);
     }
     if let Some(stat) = destination.stat().filter(|_| !destination.is_link()) {
         diff.extend(file_attributes::attributes_diff(&destination.path, stat, &attributes).filter(|_| here.diff));
     }
-    let directory = wish.directories.for_new(FileKind::Directory);
+    let directory = desired.directories.for_new(FileKind::Directory);
     let write = Write {
         path: destination.path.clone(),
         directories: destination.new_directories.iter().map(|path| (path.clone(), directory.clone())).collect(),
-        content: (!same).then_some(wish.content),
+        content: (!same).then_some(desired.content),
         attributes,
-        back_up: wish.backup && destination.digest().is_some(),
-        validate: wish.validate.map(str::to_owned),
+        back_up: desired.backup && destination.digest().is_some(),
+        validate: desired.validate.map(str::to_owned),
     };
     let needed = !same || !is_empty(&write.attributes);
     Ok(FileDifference { digests, write: needed.then_some(write), diff })
@@ -333,8 +333,8 @@ fn into(directory: &str, base_name: Option<&str>) -> Result<String, Error> {
     }
 }
 
-async fn content_diff(probe: &Probe, destination: &Destination, wish: &DesiredFile<'_>) -> Result<Diff, Error> {
-    if wish.secret {
+async fn content_diff(probe: &Probe, destination: &Destination, desired: &DesiredFile<'_>) -> Result<Diff, Error> {
+    if desired.secret {
         return Ok(file_diff::hidden(&destination.path));
     }
     let old = match destination.there.as_ref() {
@@ -346,13 +346,13 @@ async fn content_diff(probe: &Probe, destination: &Destination, wish: &DesiredFi
         (Some((stat, Some(_))), None) => Side::Long(stat.size),
         _ => Side::Nothing,
     };
-    let size = wish.content.size().await?;
+    let size = desired.content.size().await?;
     let new = match size <= file_diff::LONGEST {
-        true => Some(wish.content.clone().bytes().await?),
+        true => Some(desired.content.clone().bytes().await?),
         false => None,
     };
     let after = new.as_deref().map_or(Side::Long(size), Side::Text);
-    Ok(file_diff::content(&destination.path, &before, wish.source, &after))
+    Ok(file_diff::content(&destination.path, &before, desired.source, &after))
 }
 
 /// A file of the controller that cannot be read.

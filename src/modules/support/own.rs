@@ -150,7 +150,7 @@ impl OwnModule {
 
     /// The task's arguments, and those that Ansible passes to every module.
     fn arguments(&self, args: &Value, directory: &str, here: &Controller<'_>) -> Result<String, Error> {
-        let told = [
+        let reported = [
             ("check_mode", Value::from(here.check)),
             ("no_log", Value::from(here.no_log)),
             ("debug", Value::from(false)),
@@ -165,8 +165,8 @@ impl OwnModule {
             ("remote_tmp", Value::from(directory)),
         ];
         let given = args.as_object().and_then(|args| args.try_iter_pairs()).into_iter().flatten();
-        let told = told.into_iter().map(|(name, value)| (Value::from(format!("_ansible_{name}")), value));
-        let all: Vec<(Value, Value)> = given.chain(told).collect();
+        let reported = reported.into_iter().map(|(name, value)| (Value::from(format!("_ansible_{name}")), value));
+        let all: Vec<(Value, Value)> = given.chain(reported).collect();
         match self.style {
             Style::Json => Ok(serde_json::to_string(&Value::from_pairs(all)).unwrap_or_default()),
             // The module's shell reads the names as its own text.
@@ -202,11 +202,11 @@ impl OwnModule {
     }
 
     fn no_object(&self, code: i32, stdout: &str, stderr: &str) -> String {
-        let told = |what: &str, text: &str| match text.trim() {
+        let reported = |what: &str, text: &str| match text.trim() {
             "" => format!("nothing to {what}"),
             text => format!("{:?} to {what}", text.chars().take(500).collect::<String>()),
         };
-        let (stdout, stderr) = (told("standard output", stdout), told("standard error", stderr));
+        let (stdout, stderr) = (reported("standard output", stdout), reported("standard error", stderr));
         format!("the module {:?} printed no JSON object: {stdout}, {stderr}, exit code {code}", self.name)
     }
 }

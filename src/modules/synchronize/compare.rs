@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told_in_rsync_s_letters() {
+    fn what_differs_is_reported_in_rsync_s_letters() {
         use TreeEntryKind::{Directory, File, Link};
         let sender = tree(&[
             ("", Directory, 0, 1),

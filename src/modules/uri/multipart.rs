@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_is_told() {
-        for (json, told) in [
+    fn what_is_no_part_is_reported() {
+        for (json, reported) in [
             (serde_json::json!({"a": 1}), "the part \"a\" of body must be a text or a mapping"),
             (serde_json::json!({"a": {}}), "the part \"a\" of body has neither filename nor content"),
             (serde_json::json!({"a\r\nb": "x"}), "the part \"a\\r\\nb\" of body has line ends in its name or type"),
             (serde_json::json!([1]), "body must be a mapping to be sent as form-multipart"),
         ] {
-            assert_eq!(parts(&mapping(json)).unwrap_err().to_string(), told);
+            assert_eq!(parts(&mapping(json)).unwrap_err().to_string(), reported);
         }
     }
 }

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_key_is_made_once_and_told() {
+    async fn a_key_is_made_once_and_reported() {
         let bench = Bench::new().await;
         let path = bench.host(".ssh/id_ed25519").display().to_string();
         assert!(read_ssh_key(bench.remote(), &path).await.unwrap().is_none());
@@ -117,9 +117,9 @@ mod tests {
         assert!(key.public.starts_with("ssh-ed25519 ") && key.public.ends_with("it's mine"), "{}", key.public);
         assert!(key.fingerprint.contains("SHA256:"), "{}", key.fingerprint);
         assert_eq!((bench.mode(".ssh"), bench.mode(".ssh/id_ed25519")), (0o700, 0o600));
-        let told =
+        let reported =
             generate_ssh_key(bench.remote(), &path, &account, "no-such", None, None).await.unwrap_err().to_string();
-        assert!(told.contains("cannot generate the key"), "{told}");
+        assert!(reported.contains("cannot generate the key"), "{reported}");
         bench.close().await;
     }
 

@@ -93,7 +93,7 @@ async fn arguments_that_are_given_count_before_variables_and_may_have_other_name
 }
 
 #[tokio::test]
-async fn a_secret_is_not_told() {
+async fn a_secret_is_not_reported() {
     let spec = "{a: {type: int, no_log: true}, b: {choices: [x], no_log: true}}";
     let said = errors("{a: hunter2, b: hunter3}", spec).await.join("\n");
     assert!(said.lines().count() == 2 && !said.contains("hunter"), "{said}");

@@ -59,7 +59,7 @@ fn arguments_may_come_whole_from_a_template() {
 }
 
 #[test]
-fn an_unknown_argument_is_told_with_its_neighbour() {
+fn an_unknown_argument_is_reported_with_its_neighbour() {
     assert_eq!(wrong("- copy: {scr: a, dest: /b}"), "3:14: copy has no argument \"scr\" (did you mean \"src\"?)");
     assert_eq!(wrong("- copy: dest=/b scr=a"), "3:21: copy has no argument \"scr\" (did you mean \"src\"?)");
     assert_eq!(
@@ -86,7 +86,7 @@ fn literals_of_a_wrong_type_are_refused_and_templates_are_not() {
 }
 
 #[test]
-fn a_missing_argument_is_told_unless_defaults_may_give_it() {
+fn a_missing_argument_is_reported_unless_defaults_may_give_it() {
     assert_eq!(wrong("- copy: {src: a}"), "3:7: copy needs the argument \"dest\"");
     assert_eq!(wrong("- meta:"), "3:7: meta needs the argument \"free_form\"");
     assert_eq!(given("- copy: {src: a}\n  module_defaults: {copy: {dest: /b}}"), "src=a");

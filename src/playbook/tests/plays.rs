@@ -56,7 +56,7 @@ fn playbooks_that_import_each_other_are_refused() {
 }
 
 #[test]
-fn a_play_without_hosts_is_told_apart_from_a_lone_task() {
+fn a_play_without_hosts_is_distinguished_from_a_lone_task() {
     assert_eq!(
         wrong_play("- name: x\n  tasks: []\n"),
         "1:3: this play has no \"hosts\" (add \"hosts: all\", or the hosts that the play is for)"
@@ -67,15 +67,15 @@ fn a_play_without_hosts_is_told_apart_from_a_lone_task() {
 
 #[test]
 fn strategies_that_are_not_there_are_named() {
-    let told = wrong_play("- hosts: all\n  strategy: debug\n");
-    assert_eq!(told, "2:13: the strategy \"debug\" is not supported (use \"linear\", \"free\" or \"host_pinned\")");
+    let reported = wrong_play("- hosts: all\n  strategy: debug\n");
+    assert_eq!(reported, "2:13: the strategy \"debug\" is not supported (use \"linear\", \"free\" or \"host_pinned\")");
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
-    let told = wrong_play("- hosts: all\n  becom: true\n  tasks:\n    - pong:\n    - ping:\n      wehn: x\n");
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 3, "{told}");
+fn all_mistakes_are_reported_at_once_in_the_order_of_the_file() {
+    let reported = wrong_play("- hosts: all\n  becom: true\n  tasks:\n    - pong:\n    - ping:\n      wehn: x\n");
+    let lines: Vec<&str> = reported.lines().collect();
+    assert_eq!(lines.len(), 3, "{reported}");
     assert_eq!(lines[0], "2:3: unknown keyword \"becom\" of a play (did you mean \"become\"?)");
     assert_eq!(lines[1], "4:7: unknown module \"pong\" (did you mean \"ping\"?)");
     assert_eq!(lines[2], "6:7: unknown keyword \"wehn\" of a task (did you mean \"when\"?)");

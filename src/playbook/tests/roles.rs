@@ -113,14 +113,14 @@ fn equal_uses_are_one_role_and_different_ones_are_two() {
 #[test]
 fn roles_that_need_each_other_are_refused() {
     let files = [("roles/a/meta/main.yml", "dependencies: [b]\n"), ("roles/b/meta/main.yml", "dependencies: [a]\n")];
-    let told = text(&project("- hosts: all\n  roles: [a]\n", &files).load().unwrap_err());
-    assert_eq!(told, "1:16: the role \"a\" depends on itself (dependency chain: a > b > a)");
+    let reported = text(&project("- hosts: all\n  roles: [a]\n", &files).load().unwrap_err());
+    assert_eq!(reported, "1:16: the role \"a\" depends on itself (dependency chain: a > b > a)");
 }
 
 #[test]
-fn a_role_that_is_not_there_is_told_with_where_it_was_looked_for() {
-    let told = text(&project("- hosts: all\n  roles: [wep]\n", WEB).load().unwrap_err());
-    assert!(told.starts_with("2:11: cannot find the role \"wep\" (did you mean \"web\"? searched "), "{told}");
+fn a_role_that_is_not_there_is_reported_with_where_it_was_looked_for() {
+    let reported = text(&project("- hosts: all\n  roles: [wep]\n", WEB).load().unwrap_err());
+    assert!(reported.starts_with("2:11: cannot find the role \"wep\" (did you mean \"web\"? searched "), "{reported}");
 }
 
 #[test]

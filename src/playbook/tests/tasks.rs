@@ -66,7 +66,7 @@ fn a_task_has_exactly_one_module() {
 }
 
 #[test]
-fn arguments_beside_their_module_are_told_to_be_indented() {
+fn arguments_beside_their_module_need_to_be_indented() {
     assert_eq!(
         wrong("- copy:\n  src: a\n  dest: /b"),
         "3:7: copy needs the argument \"dest\"\n\
@@ -76,7 +76,7 @@ fn arguments_beside_their_module_are_told_to_be_indented() {
 }
 
 #[test]
-fn keywords_in_the_wrong_place_are_told_where_they_belong() {
+fn keywords_in_the_wrong_place_are_reported_where_they_belong() {
     assert_eq!(wrong("- ping:\n  hosts: all"), "4:7: \"hosts\" is a keyword of a play, not of a task");
     assert_eq!(wrong("- block:\n    - ping:\n  loop: [1]"), "5:7: \"loop\" is a keyword of a task, not of a block");
     assert_eq!(wrong("- ping:\n  listen: x"), "4:7: \"listen\" is a keyword of a handler, not of a task");
@@ -127,20 +127,20 @@ fn an_imported_file_inherits_what_stands_at_its_import() {
 
 #[test]
 fn imports_that_cannot_be_are_refused() {
-    let told = |text: &str, files: &[(&str, &str)]| {
+    let reported = |text: &str, files: &[(&str, &str)]| {
         let play = super::with_tasks(text);
         let mut all = vec![("play.yml", play.as_str())];
         all.extend(files);
         super::text(&Project::new(&all).load().unwrap_err())
     };
     assert!(
-        told("- import_tasks: a.yml", &[("b.yml", "")])
+        reported("- import_tasks: a.yml", &[("b.yml", "")])
             .starts_with("3:21: cannot find the file \"a.yml\" (did you mean \"b.yml\"?")
     );
-    assert!(told("- import_tasks: a.yml\n  loop: [1]", &[("a.yml", "[]")]).contains("use include_tasks"));
-    assert!(told("- import_tasks: '{{ nobody }}.yml'", &[]).contains("this must be known before the run"));
+    assert!(reported("- import_tasks: a.yml\n  loop: [1]", &[("a.yml", "[]")]).contains("use include_tasks"));
+    assert!(reported("- import_tasks: '{{ nobody }}.yml'", &[]).contains("this must be known before the run"));
     let cycle = [("a.yml", "- import_tasks: b.yml\n"), ("b.yml", "- import_tasks: a.yml\n")];
-    assert!(told("- import_tasks: a.yml", &cycle).contains("the file \"a.yml\" imports itself (import chain: "));
+    assert!(reported("- import_tasks: a.yml", &cycle).contains("the file \"a.yml\" imports itself (import chain: "));
 }
 
 #[test]
@@ -169,9 +169,9 @@ fn an_included_file_is_loaded_later_with_what_stood_around_it() {
 
 #[test]
 fn an_include_takes_only_what_concerns_itself() {
-    let told = wrong("- include_tasks: a.yml\n  become: true\n  register: x");
+    let reported = wrong("- include_tasks: a.yml\n  become: true\n  register: x");
     assert_eq!(
-        told,
+        reported,
         "4:7: include_tasks does not support \"become\" (put it below \"apply:\", for the included tasks)"
     );
     assert!(wrong("- include_role: {nam: x}").contains("did you mean \"name\"?"));

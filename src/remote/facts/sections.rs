@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_and_files_are_told_apart() {
+    fn sections_and_files_are_distinguished() {
         let output = b"noise\n=M=files\n/a/b:one: 1\n/a/b:\n/a/c/d:x\n\n=M=date\n2026\n";
         let sections = Sections::parse_sections(output, "=M=");
         assert_eq!(sections.file_content("/a/b"), Some("one: 1\n\n"));

@@ -57,8 +57,10 @@ fn containers<'a>(sections: &'a Sections, found: &mut VirtualizationGuess<'a>) {
         }
     }
     // The environment of the first process; only root may read it.
-    if let Some(told) = sections.section_line("environ").strip_prefix("container=").filter(|told| !told.is_empty()) {
-        if let Some(kind) = ["lxc", "podman"].into_iter().find(|kind| told.starts_with(kind)) {
+    if let Some(reported) =
+        sections.section_line("environ").strip_prefix("container=").filter(|reported| !reported.is_empty())
+    {
+        if let Some(kind) = ["lxc", "podman"].into_iter().find(|kind| reported.starts_with(kind)) {
             found.guest(kind);
         }
         found.guest("container");

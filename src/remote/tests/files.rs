@@ -86,7 +86,7 @@ async fn reading_what_is_no_file_does_not_hang() {
 
 #[tokio::test]
 #[ignore = "needs root"]
-async fn a_written_file_keeps_owner_and_mode_unless_told() {
+async fn a_written_file_keeps_owner_and_mode_unless_they_are_given() {
     for kind in SHELLS {
         let remote = remote(kind).await;
         let place = Place::new();
@@ -222,15 +222,15 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
         let from = tempfile::NamedTempFile::new().unwrap();
         let content: Vec<u8> = (0..30_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         std::fs::write(from.path(), &content).unwrap();
-        let told = crate::value::mutex::Mutex::new(Vec::new());
+        let reported = crate::value::mutex::Mutex::new(Vec::new());
         let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
-        let progress = |done, total| told.lock().push((done, total));
+        let progress = |done, total| reported.lock().push((done, total));
         remote
             .upload(from.path(), ExpectedDigest::Sha1(&sha1(&content)), &place.at("f"), &attributes, &progress)
             .await
             .unwrap();
         assert!(std::fs::read(place.at("f")).unwrap() == content, "{kind}");
-        assert_eq!(told.lock().last(), Some(&(30_000_000, 30_000_000)), "{kind}");
+        assert_eq!(reported.lock().last(), Some(&(30_000_000, 30_000_000)), "{kind}");
         remote.download(&place.at("f"), &place.path().join("back")).await.unwrap();
         assert!(std::fs::read(place.at("back")).unwrap() == content, "{kind}");
         assert_eq!(place.names(), ["back", "f"], "{kind}");
@@ -268,10 +268,10 @@ async fn what_a_write_tells_is_what_a_look_sees() {
             let (path, attributes) = (place.at("f"), Attributes { mode, ..Attributes::default() });
             std::fs::remove_file(&path).ok();
             for content in [b"x".repeat(5), b"y".repeat(100_000)] {
-                let told = remote.write_and_stat(&path, &content, &attributes).await.unwrap();
+                let reported = remote.write_and_stat(&path, &content, &attributes).await.unwrap();
                 let seen = remote.stat(&path, Links::Keep).await.unwrap().unwrap();
-                assert_eq!((told.mode, told.size), (expected, content.len() as u64), "{kind}");
-                assert_eq!(Stat { ctime: seen.ctime, ..told }, seen, "{kind}");
+                assert_eq!((reported.mode, reported.size), (expected, content.len() as u64), "{kind}");
+                assert_eq!(Stat { ctime: seen.ctime, ..reported }, seen, "{kind}");
             }
         }
         // The programs that tasks run have the login's umask all the same.
@@ -281,7 +281,7 @@ async fn what_a_write_tells_is_what_a_look_sees() {
 }
 
 #[tokio::test]
-async fn a_directory_is_told_from_what_is_none() {
+async fn a_directory_is_distinguished_from_what_is_none() {
     for kind in SHELLS {
         let remote = remote(kind).await;
         let place = Place::new();
@@ -417,7 +417,7 @@ async fn an_upload_waits_for_its_turn_and_nothing_else_does() {
 
 #[test]
 fn a_refusal_has_the_tools_reason_and_what_helps() {
-    let told = |words: &str| {
+    let reported = |words: &str| {
         let error = super::super::refused("write /x", words.as_bytes());
         (error.to_string(), error.hint().is_some())
     };
@@ -429,7 +429,7 @@ fn a_refusal_has_the_tools_reason_and_what_helps() {
         ("", "no error message", false),
     ];
     for (words, reason, helped) in cases {
-        assert_eq!(told(words), (format!("cannot write /x: {reason}"), helped), "{words}");
+        assert_eq!(reported(words), (format!("cannot write /x: {reason}"), helped), "{words}");
     }
 }
 

@@ -27,7 +27,7 @@ async fn ended(kind: &'static str, job: &JobPlace) -> JobResult {
 }
 
 #[tokio::test]
-async fn a_job_goes_on_when_its_session_ends_and_another_reads_its_result() {
+async fn a_job_continues_when_its_session_ends_and_another_reads_its_result() {
     for kind in SHELLS {
         let place = Place::new();
         let line = "cat; pwd; echo err >&2; sleep 0.5; exit 3";

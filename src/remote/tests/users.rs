@@ -147,7 +147,7 @@ async fn sudo_asks_for_the_login_users_password() {
 
 #[tokio::test]
 #[ignore = "makes users, needs root"]
-async fn who_may_not_use_sudo_is_told() {
+async fn who_may_not_use_sudo_is_reported() {
     let users = Users::new("not", "/bin/sh", "");
     let password = users.password(users.login());
     let reason = users.reason(Become { password, ..sudo("root") }).await;

@@ -81,8 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_without_an_end_is_told() {
-        let told = "\\ No newline at end of file";
-        assert_eq!(shown("a", "b\n"), ["--- before", "+++ after: /a", "@@ -1 +1 @@", "-a", told, "+b", ""]);
+    fn a_last_line_without_an_end_is_reported() {
+        let reported = "\\ No newline at end of file";
+        assert_eq!(shown("a", "b\n"), ["--- before", "+++ after: /a", "@@ -1 +1 @@", "-a", reported, "+b", ""]);
     }
 }

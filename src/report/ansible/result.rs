@@ -148,15 +148,15 @@ mod tests {
     #[test]
     fn under_no_log_it_is_said_that_something_is_hidden() {
         let result = TaskResult { no_log: true, ..example_run::result(Status::Changed) };
-        let told = result_text("command", &result, false, 1, ResultFormat::default());
-        assert_eq!(told, format!(r#"{{"censored": "{CENSORED}", "changed": true}}"#));
+        let reported = result_text("command", &result, false, 1, ResultFormat::default());
+        assert_eq!(reported, format!(r#"{{"censored": "{CENSORED}", "changed": true}}"#));
     }
 
     #[test]
     fn yaml_stands_below_the_line_and_says_nothing_twice() {
         let values = Vars::from([("stdout".into(), Value::from("x")), ("stdout_lines".into(), Value::from(vec!["x"]))]);
         let result = TaskResult { values, ..example_run::result(Status::Changed) };
-        let told = result_text("command", &result, false, 1, ResultFormat { yaml: true, pretty: None });
-        assert_eq!(told, "\n    changed: true\n    stdout: x\n    stdout_lines: <omitted>");
+        let reported = result_text("command", &result, false, 1, ResultFormat { yaml: true, pretty: None });
+        assert_eq!(reported, "\n    changed: true\n    stdout: x\n    stdout_lines: <omitted>");
     }
 }

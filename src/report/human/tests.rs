@@ -11,8 +11,8 @@ fn style(stamped: bool) -> HumanStyle {
 fn a_log_has_the_moment_of_every_event_before_its_lines() {
     let sheet = CapturedOutput::default();
     let mut log = Human::new(Box::new(sheet.clone()), HumanStyle { width: 0, ..style(true) });
-    for told in example_run::example_events() {
-        log.event(told.at, &told.event).unwrap();
+    for reported in example_run::example_events() {
+        log.event(reported.at, &reported.event).unwrap();
         log.show().unwrap();
     }
     let text = sheet.captured_text();
@@ -62,8 +62,8 @@ fn no_text_of_data_forges_a_line() {
 fn the_view_is_gone_when_the_run_ends_although_no_recap_came() {
     let sheet = CapturedOutput::default();
     let mut human = Human::live(Screen::new(Box::new(sheet.clone()), || (24, 80)), style(false));
-    for told in example_run::example_events().into_iter().take(5) {
-        human.event(told.at, &told.event).unwrap();
+    for reported in example_run::example_events().into_iter().take(5) {
+        human.event(reported.at, &reported.event).unwrap();
     }
     std::thread::sleep(Duration::from_millis(750));
     human.show().unwrap();

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_wrongly_is_told_without_its_value() {
+    fn what_is_written_wrongly_is_reported_without_its_value() {
         assert!(read(Some("ftp://c"), &[]).unwrap_err().starts_with("invalid collector URL in --otlp: "));
         let error = read(Some("http://c"), &[("OTEL_EXPORTER_OTLP_HEADERS", "tops3cret")]).unwrap_err();
         assert_eq!(error, "OTEL_EXPORTER_OTLP_HEADERS must have the form key=value,key=value");

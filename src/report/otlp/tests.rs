@@ -44,9 +44,9 @@ fn settings(address: &str, variables: &[(&str, &str)]) -> OtlpSettings {
 }
 
 /// Reports a run; returns the warnings at its end.
-async fn told(settings: OtlpSettings, events: Vec<crate::engine::TimedEvent>) -> Vec<String> {
+async fn reported(settings: OtlpSettings, events: Vec<crate::engine::TimedEvent>) -> Vec<String> {
     let (mut traces, exporter) = open_traces(settings);
-    events.iter().for_each(|told| traces.event(told.at, &told.event).unwrap());
+    events.iter().for_each(|reported| traces.event(reported.at, &reported.event).unwrap());
     traces.end().unwrap();
     drop(traces);
     exporter.flush().await
@@ -73,7 +73,7 @@ async fn a_run_is_a_tree_of_run_play_task_and_hosts_with_its_real_times() {
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=k1"),
         ("OTEL_SERVICE_NAME", "nightly"),
     ];
-    assert_eq!(told(settings(&address, &variables), example_run::example_events()).await, Vec::<String>::new());
+    assert_eq!(reported(settings(&address, &variables), example_run::example_events()).await, Vec::<String>::new());
     let (head, request) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
     assert!(head.contains("x-key: k1\r\n") && head.contains("content-type: application/json\r\n"), "{head}");
@@ -103,7 +103,7 @@ async fn a_run_is_a_tree_of_run_play_task_and_hosts_with_its_real_times() {
 #[tokio::test]
 async fn a_run_that_was_cut_short_has_all_its_spans_too() {
     let (address, requests) = collector("200 OK", "{}");
-    told(settings(&address, &[]), example_run::example_events().into_iter().take(5).collect()).await;
+    reported(settings(&address, &[]), example_run::example_events().into_iter().take(5).collect()).await;
     let spans = spans(&requests.recv_timeout(Duration::from_secs(60)).unwrap().1);
     assert_eq!(spans.len(), 5);
     assert_eq!(named(&spans, "windlass")["status"], json!({"code": 2, "message": "stopped"}));
@@ -117,7 +117,7 @@ async fn many_spans_go_in_several_requests() {
     let results = (0..600)
         .map(|number| example_run::ended(&task, &format!("h{number}"), example_run::result(crate::engine::Status::Ok)));
     let events = [example_run::play("p"), Event::TaskStart(task.clone())].into_iter().chain(results).collect();
-    assert_eq!(told(settings(&address, &[]), example_run::apart(events)).await, Vec::<String>::new());
+    assert_eq!(reported(settings(&address, &[]), example_run::apart(events)).await, Vec::<String>::new());
     let counts = [(); 2].map(|()| spans(&requests.recv_timeout(Duration::from_secs(60)).unwrap().1).len());
     assert_eq!(counts, [512, 91]);
 }
@@ -125,7 +125,7 @@ async fn many_spans_go_in_several_requests() {
 #[tokio::test]
 async fn a_collector_that_is_down_is_one_warning() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let warnings = told(settings(&format!("http://{free}"), &[]), example_run::example_events()).await;
+    let warnings = reported(settings(&format!("http://{free}"), &[]), example_run::example_events()).await;
     assert_eq!(warnings.len(), 1);
     let expected = format!("cannot send 5 spans to {free}: cannot connect to {free}: Connection refused");
     assert!(warnings[0].starts_with(&expected), "{warnings:?}");
@@ -134,11 +134,11 @@ async fn a_collector_that_is_down_is_one_warning() {
 #[tokio::test]
 async fn a_collector_that_refuses_is_one_warning() {
     let (address, _requests) = collector("401 Unauthorized", "");
-    let warnings = told(settings(&address, &[]), example_run::example_events()).await;
+    let warnings = reported(settings(&address, &[]), example_run::example_events()).await;
     assert!(warnings.len() == 1 && warnings[0].ends_with(": it responded 401 Unauthorized"), "{warnings:?}");
     let (address, _requests) =
         collector("200 OK", r#"{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too old"}}"#);
-    let warnings = told(settings(&address, &[]), example_run::example_events()).await;
+    let warnings = reported(settings(&address, &[]), example_run::example_events()).await;
     assert!(
         warnings.len() == 1 && warnings[0].contains("2 spans") && warnings[0].ends_with(": too old"),
         "{warnings:?}"
@@ -150,7 +150,7 @@ async fn a_collector_that_hangs_holds_nobody_up_for_longer_than_said() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let ends_after = |limit: &'static str| {
-        told(settings(&address, &[("OTEL_EXPORTER_OTLP_TIMEOUT", limit)]), example_run::example_events())
+        reported(settings(&address, &[("OTEL_EXPORTER_OTLP_TIMEOUT", limit)]), example_run::example_events())
     };
     let warnings = tokio::select! {
         warnings = ends_after("300") => warnings,
@@ -197,7 +197,7 @@ async fn a_collector_behind_tls_is_trusted_by_the_named_authority_and_by_no_othe
         let path = directory.path().join("ca.pem");
         std::fs::write(&path, text).unwrap();
         let variables = [("OTEL_EXPORTER_OTLP_CERTIFICATE", path.to_str().unwrap())];
-        told(settings(&address, &variables), example_run::example_events()).await
+        reported(settings(&address, &variables), example_run::example_events()).await
     };
     assert_eq!(warnings(&certificate).await, Vec::<String>::new());
     assert!(warnings(&stranger).await[0].contains("invalid peer certificate"));

@@ -149,10 +149,10 @@ fn allowed() -> ForeignResourceLimits {
 }
 
 fn read(text: &str, trust: Trust, allowed: &ForeignResourceLimits) -> Result<Deployment, Vec<String>> {
-    let told = |complaint: &crate::value::origin::Diagnostic| complaint.message.clone();
+    let reported = |complaint: &crate::value::origin::Diagnostic| complaint.message.clone();
     let source = Arc::new(Source::new("kube:team/prod", text));
     let read = of_source(&source, trust, allowed);
-    match read.map_err(|complaints| complaints.iter().map(told).collect::<Vec<_>>())?.0.pop() {
+    match read.map_err(|complaints| complaints.iter().map(reported).collect::<Vec<_>>())?.0.pop() {
         Some(Resource::KarmadaDeployment(deployment)) => Ok(deployment),
         other => panic!("{other:?}"),
     }
@@ -174,10 +174,10 @@ fn names_that_the_configuration_allows_become_its_paths() {
 
 #[test]
 fn nothing_is_allowed_unless_it_is_configured() {
-    let mut told = read(GOOD, Trust::Foreign, &ForeignResourceLimits::default()).unwrap_err();
-    told.sort();
+    let mut reported = read(GOOD, Trust::Foreign, &ForeignResourceLimits::default()).unwrap_err();
+    reported.sort();
     assert_eq!(
-        told,
+        reported,
         [
             "spec.addons[0].src[0] is \"metrics\", which the setting resource_files does not list",
             "spec.bundle is \"karmada-1.18\", which the setting resource_bundles does not list",
@@ -191,7 +191,7 @@ fn nothing_is_allowed_unless_it_is_configured() {
 fn references_to_this_machine_and_to_other_namespaces_are_refused() {
     let key = "privateKey: {secret: {name: login, key: key}}";
     let vault = "$ANSIBLE_VAULT;1.1;AES256 3030";
-    for (instead, told) in [
+    for (instead, reported) in [
         ("password: {command: [sh, -c, id]}", "spec.ssh.password.command is not allowed in a resource from an API"),
         ("password: {env: HOME}", "spec.ssh.password.env is not allowed in a resource from an API"),
         ("password: {file: /etc/passwd}", "spec.ssh.password.file is not allowed in a resource from an API"),
@@ -207,10 +207,10 @@ fn references_to_this_machine_and_to_other_namespaces_are_refused() {
         ("knownHosts: [/etc/profile]", "spec.ssh.knownHosts is not allowed in a resource from an API"),
     ] {
         let text = GOOD.replace(key, instead);
-        assert_eq!(read(&text, Trust::Foreign, &allowed()).unwrap_err(), [told], "{instead}");
+        assert_eq!(read(&text, Trust::Foreign, &allowed()).unwrap_err(), [reported], "{instead}");
         assert!(read(&text, Trust::Own, &allowed()).is_ok(), "{instead}");
     }
-    for (what, instead, told) in [
+    for (what, instead, reported) in [
         ("hostKeys: strict", "hostKeys: accept-new", "spec.ssh.hostKeys must be strict in a resource from an API"),
         (
             ", fingerprint: 'SHA256:0123456789012345678901234567890123456789012'",
@@ -220,11 +220,15 @@ fn references_to_this_machine_and_to_other_namespaces_are_refused() {
         (", namespace: team", "", "spec.ssh.privateKey refers to a Secret, and the resource has no namespace"),
         ("port: 2200", "port: 22", "spec.ssh.bastion is jump@gate:22, which is not allowed in a resource from an API"),
     ] {
-        assert_eq!(read(&GOOD.replace(what, instead), Trust::Foreign, &allowed()).unwrap_err(), [told], "{instead}");
+        assert_eq!(
+            read(&GOOD.replace(what, instead), Trust::Foreign, &allowed()).unwrap_err(),
+            [reported],
+            "{instead}"
+        );
     }
     let named = GOOD.replace("cp-1", "127.0.0.1");
-    let told = ["spec.hosts[0].name is 127.0.0.1, which is the machine that windlass runs on"];
-    assert_eq!(read(&named, Trust::Foreign, &allowed()).unwrap_err(), told);
+    let reported = ["spec.hosts[0].name is 127.0.0.1, which is the machine that windlass runs on"];
+    assert_eq!(read(&named, Trust::Foreign, &allowed()).unwrap_err(), reported);
 }
 
 #[test]

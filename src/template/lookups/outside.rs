@@ -145,9 +145,9 @@ mod tests {
         let whole = "{{ lookup('url', 'http://h', username='me', password='p', split_lines=false) }}";
         assert_eq!(render(whole).unwrap(), "http://h\nSome((\"me\", \"p\"))\n");
         let failure = |text: &str| render(text).unwrap_err().to_string();
-        let told = failure("{{ lookup('url', 'http://h', headers={'A': 1}) }}");
-        assert!(told.contains(r#"cannot fetch http://h: [("A", "1")]"#), "{told}");
-        let told = failure("{{ lookup('url', 'http://h', use_gssapi=true) }}");
-        assert!(told.contains("unknown option use_gssapi"), "{told}");
+        let reported = failure("{{ lookup('url', 'http://h', headers={'A': 1}) }}");
+        assert!(reported.contains(r#"cannot fetch http://h: [("A", "1")]"#), "{reported}");
+        let reported = failure("{{ lookup('url', 'http://h', use_gssapi=true) }}");
+        assert!(reported.contains("unknown option use_gssapi"), "{reported}");
     }
 }

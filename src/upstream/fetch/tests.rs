@@ -160,7 +160,7 @@ async fn whatever_a_server_does_a_file_is_whole_or_there_is_none() {
 }
 
 #[tokio::test]
-async fn a_download_goes_on_where_it_stopped_and_is_never_repeated() {
+async fn a_download_resumes_where_it_stopped_and_is_never_repeated() {
     let cache = tempfile::tempdir().unwrap();
     let client = Client::for_tests(cache.path());
     let content = vec![7; 50_000];

@@ -24,7 +24,7 @@ pub enum DuplicateKeys {
 #[derive(Debug, Clone, Default)]
 pub struct Duplicates {
     pub rule: DuplicateKeys,
-    told: Arc<Mutex<TimedEvent>>,
+    reported: Arc<Mutex<TimedEvent>>,
 }
 
 #[derive(Debug, Default)]
@@ -45,8 +45,8 @@ impl Duplicates {
         match (self.rule, found.into_iter()) {
             (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), Err),
             (DuplicateKeys::Warn, found) => {
-                let mut told = self.told.lock();
-                let TimedEvent { known, waiting } = &mut *told;
+                let mut reported = self.reported.lock();
+                let TimedEvent { known, waiting } = &mut *reported;
                 waiting.extend(found.map(warning).filter(|complaint| known.insert(complaint.to_string())));
                 Ok(())
             }
@@ -56,6 +56,6 @@ impl Duplicates {
 
     /// The warnings that were not reported yet.
     pub fn take_complaints(&self) -> Vec<Diagnostic> {
-        std::mem::take(&mut self.told.lock().waiting)
+        std::mem::take(&mut self.reported.lock().waiting)
     }
 }

@@ -20,9 +20,9 @@ pub(super) fn run(input: &[u8]) {
     let keyring = Arc::new(Keyring::new(vec![("default".into(), Secret::new("a password"))]));
     let loader =
         Loader::new(Arc::new(BuildContext { templar: Templar::new() }), keyring.clone(), Arc::default(), Vec::new());
-    told(loader.load_playbook(&path));
-    told(loader.steps_file(&path, None, false));
-    told(loader.variables_file(&path));
+    reported(loader.load_playbook(&path));
+    reported(loader.steps_file(&path, None, false));
+    reported(loader.variables_file(&path));
     for warning in loader.take_warnings() {
         assert!(!windlass::report::diagnostic::render_diagnostic(&warning).is_empty());
     }
@@ -34,7 +34,7 @@ pub(super) fn run(input: &[u8]) {
 }
 
 /// Says what was loaded, or what is wrong with it, in the words that a person reads.
-fn told<T>(loaded: Loaded<T>) {
+fn reported<T>(loaded: Loaded<T>) {
     for complaint in loaded.err().into_iter().flatten() {
         assert!(!windlass::report::diagnostic::render_diagnostic(&complaint).is_empty());
     }

@@ -110,15 +110,15 @@ impl Etcd {
 
     /// One of the members is healthy.
     pub(crate) async fn answers(&self) -> Result<(), String> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for endpoint in &self.endpoints {
             match tokio::time::timeout(Duration::from_secs(3), self.ask(endpoint)).await {
                 Ok(Ok(())) => return Ok(()),
-                Ok(Err(words)) => told.push(format!("{endpoint}: {words}")),
-                Err(_) => told.push(format!("{endpoint}: no answer")),
+                Ok(Err(words)) => reported.push(format!("{endpoint}: {words}")),
+                Err(_) => reported.push(format!("{endpoint}: no answer")),
             }
         }
-        Err(format!("no etcd: {}", told.join("; ")))
+        Err(format!("no etcd: {}", reported.join("; ")))
     }
 
     async fn ask(&self, endpoint: &str) -> Result<(), String> {

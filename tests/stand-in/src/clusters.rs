@@ -26,8 +26,10 @@ pub(crate) async fn answer(client: &Client, request: &Request) -> Option<Respons
     let (status, text) = match client.request_text(asked).await {
         Ok(text) => ("200 OK".to_owned(), text),
         // It has no definition of them: every list is empty.
-        Err(kube::Error::Api(told)) if told.code == 404 && !rest.starts_with('/') => return None,
-        Err(kube::Error::Api(told)) => (format!("{} {}", told.code, told.reason), json!(told).to_string()),
+        Err(kube::Error::Api(reported)) if reported.code == 404 && !rest.starts_with('/') => return None,
+        Err(kube::Error::Api(reported)) => {
+            (format!("{} {}", reported.code, reported.reason), json!(reported).to_string())
+        }
         Err(error) => ("503 Service Unavailable".to_owned(), failure(&error.to_string())),
     };
     Some(Response { status, kind: "application/json", body: ready(&text.replace(STORED, SERVED)) })
