@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod connection;
 pub mod playbook;
 pub mod resource;
+pub mod runs;
 pub mod settings;
 pub mod template;
 // floor 2: one host; all hosts

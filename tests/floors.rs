@@ -19,6 +19,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("template", 1),
     ("playbook", 1),
     ("resource", 1),
+    ("runs", 1),
     ("settings", 1),
     ("connection", 1),
     ("bundle", 1),
