@@ -72,8 +72,9 @@ fn json_events_are_those_of_a_playbook() {
     let (code, reported, _) = here(&["a", "-m", "ping", "--output", "json"]);
     let events: Vec<serde_json::Value> = reported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(code, 0);
-    assert_eq!((&events[0]["event"], &events[0]["play"]), (&"play_start".into(), &"Ansible Ad-Hoc".into()));
-    assert_eq!(events.last().unwrap()["event"], "recap");
+    assert_eq!((&events[0]["event"], &events[0]["command"]), (&"run_start".into(), &"run".into()));
+    assert_eq!((&events[1]["event"], &events[1]["play"]), (&"play_start".into(), &"Ansible Ad-Hoc".into()));
+    assert_eq!(events.last().unwrap()["event"], "run_end");
 }
 
 #[test]

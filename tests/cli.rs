@@ -121,7 +121,7 @@ fn a_mistake_is_shown_where_it_stands_with_what_was_meant() {
 }
 
 #[test]
-fn json_is_one_object_per_line_and_the_last_is_the_recap() {
+fn json_is_one_object_per_line_from_the_start_to_the_end_of_the_run() {
     let files = directory(&[("p.yml", &format!("{TASKS}    - debug: {{msg: \"two\\nlines\"}}\n"))]);
     let (code, stdout, _) = playbook(files.path(), &["-i", "localhost,", "--output", "json", "p.yml"]);
     assert_eq!(code, 0);
@@ -129,8 +129,10 @@ fn json_is_one_object_per_line_and_the_last_is_the_recap() {
     assert!(events.iter().all(|event| event["event"].is_string() && event["time"].is_string()));
     let result = events.iter().find(|event| event["event"] == "result").unwrap();
     assert_eq!(result["result"]["values"]["msg"], "two\nlines");
-    let recap = events.last().unwrap();
+    let [start, .., recap, end] = &events[..] else { panic!("{stdout}") };
+    assert_eq!((&start["event"], &start["command"]), (&"run_start".into(), &"playbook".into()));
     assert_eq!((&recap["event"], &recap["hosts"]["localhost"]["ok"]), (&"recap".into(), &1.into()));
+    assert_eq!((&end["event"], &end["outcome"]), (&"run_end".into(), &"succeeded".into()));
 }
 
 #[test]

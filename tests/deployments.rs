@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use tokio::sync::{mpsc, watch};
 use windlass::deployment::apply::{Agreement, Answer, Proposal, Question};
@@ -16,6 +17,7 @@ use windlass::deployment::stage::Stage;
 use windlass::deployment::{Control, LockRequest, Outcome, Progress, Run, Site, planning};
 use windlass::engine::{Defaults, TimedEvent};
 use windlass::launch;
+use windlass::runs::RunId;
 use windlass::settings::Settings;
 use windlass::value::ProcessEnvironment;
 use windlass::value::Secret;
@@ -59,7 +61,7 @@ fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<Tim
     let run = launch::Control { events, stopping: Arc::new(AtomicBool::new(false)), at_once };
     let progress = reported.clone();
     let progress = Arc::new(move |one: Progress| progress.lock().push(one));
-    (Control { run, progress }, reported, receiver)
+    (Control { id: RunId::new_at(SystemTime::now()), run, progress }, reported, receiver)
 }
 
 /// How a face ends a request.
@@ -84,7 +86,7 @@ fn ending(when: fn(&Progress) -> bool, end: End) -> Control {
             }
         }
     });
-    Control { run, progress }
+    Control { id: RunId::new_at(SystemTime::now()), run, progress }
 }
 
 /// Ends a plan, and then an apply. Nothing is changed, and the lock is released; the journal says at which stage the apply was.

@@ -65,8 +65,9 @@ fn people_and_build_servers_are_reported_by_one_run() {
     assert_eq!(failure.parent().unwrap().attribute("name"), Some("[h002] Fails"));
     assert!(failure.text().unwrap().contains("stdout: <no> & way"), "{xml}");
     let json = std::fs::read_to_string(files.path().join("out.json")).unwrap();
-    let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
-    assert_eq!(last["event"], "recap");
+    let events: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [.., recap, end] = &events[..] else { panic!("{json}") };
+    assert_eq!((&recap["event"], &end["event"], &end["exit_code"]), (&"recap".into(), &"run_end".into(), &2.into()));
 }
 
 /// The elements and attributes that readers of JUnit's XML know, and no others.

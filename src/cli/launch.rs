@@ -3,24 +3,27 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::interrupt::Interrupts;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::print::{PrintCopy, PrintCopying};
+use super::recording::{self, StartedCommand};
 use super::reporting::{self, Reporting};
 use super::{CliError, ExitCode, extra_vars, retry, vault};
 use crate::connection::Fence;
 use crate::deployment::{Outcome, members};
-use crate::engine::{Job, Recap};
+use crate::engine::{CommandEvent, Event, Job, Recap, Stream, TimedEvent};
 use crate::inventory::Inventory;
 use crate::launch::{Control, Launch, RunOptions, options};
 use crate::playbook::Play;
 use crate::report::{self, OutputFormat};
+use crate::runs::{RunId, RunOutcome};
 use crate::settings::{Settings, list};
 use crate::value::{SecretTexts, Value};
 
@@ -104,12 +107,13 @@ pub(super) fn go(
     reporting: &Reporting,
     settings: &Settings,
     usual: OutputFormat,
+    command: StartedCommand,
     job: Job,
     retry_file: Option<&Path>,
 ) -> Result<ExitCode, CliError> {
     wait(async || {
-        let telling =
-            ReportSession::open_report_session(reporting, settings, usual, &job.keyring.hidden, job.fence().as_ref())?;
+        let (hidden, fence) = (&job.keyring.hidden, job.fence());
+        let telling = ReportSession::open_report_session(reporting, settings, usual, command, hidden, fence.as_ref())?;
         let done = match telling.control.run(job).await {
             Ok(None) => Ok(ExitCode::Interrupted),
             Ok(Some(recap)) => {
@@ -158,7 +162,11 @@ pub(super) fn wait<T>(work: impl AsyncFnOnce() -> T) -> T {
 
 /// Reports that are open, for one run or for several in turn.
 pub(super) struct ReportSession {
+    pub run: RunId,
     pub control: Control,
+    copy: PrintCopy,
+    /// Of what this thread prints, until the reports are closed.
+    copying: PrintCopying,
     reporter: JoinHandle<report::ReportOutcome>,
     /// Listens until the reports are closed.
     _interrupts: Interrupts,
@@ -170,21 +178,35 @@ impl ReportSession {
         reporting: &Reporting,
         settings: &Settings,
         usual: OutputFormat,
+        command: StartedCommand,
         hidden: &SecretTexts,
         fence: Option<&Fence>,
     ) -> Result<ReportSession, CliError> {
-        let reports = reporting.open_reporting(hidden, settings, usual, fence)?;
+        let run = RunId::new_at(SystemTime::now());
+        let record = if command.recorded { recording::record_settings(settings) } else { None };
+        let reports = reporting.open_reporting(hidden, settings, usual, fence, run, record)?;
         let (events, receiver) = unbounded_channel();
+        tell(&events, command.start(&settings.surroundings, reporting.verbosity(settings)));
         let reporter = tokio::spawn(reports.follow_events(receiver));
         let stopping = Arc::new(AtomicBool::new(false));
         let (end, at_once) = watch::channel(false);
         let interrupts = Interrupts::listen(stopping.clone(), end, &events).context("cannot listen for interrupts")?;
-        Ok(ReportSession { control: Control { events, stopping, at_once }, reporter, _interrupts: interrupts })
+        let copy = PrintCopy { events: events.downgrade(), json: reporting.prints_json() };
+        let copying = PrintCopying::start_copying(copy.clone());
+        let control = Control { events, stopping, at_once };
+        Ok(ReportSession { run, control, copy, copying, reporter, _interrupts: interrupts })
+    }
+
+    /// For what other threads print.
+    pub(super) fn print_copy(&self) -> PrintCopy {
+        self.copy.clone()
     }
 
     /// Closes the reports. What they could not tell makes an exit code of success one of failure.
-    pub(super) async fn close_reports(self, code: ExitCode) -> Result<ExitCode, CliError> {
-        drop(self.control);
+    async fn close_reports(self, outcome: RunOutcome, code: ExitCode) -> Result<ExitCode, CliError> {
+        let end = CommandEvent::End { outcome: outcome.outcome_word(), exit_code: code as u8 };
+        tell(&self.control.events, end);
+        drop((self.control, self.copying));
         let ending = self.reporter.await.context("internal error: writing the report panicked")?;
         Ok(reporting::exit_code(&ending, code))
     }
@@ -192,13 +214,22 @@ impl ReportSession {
     /// Closes the reports after work that ended so; a failure of the work is the one that counts.
     pub(super) async fn end_with(self, done: Result<ExitCode, CliError>) -> Result<ExitCode, CliError> {
         match done {
-            Ok(code) => self.close_reports(code).await,
+            Ok(code) => self.close_reports(recording::outcome_of_code(code), code).await,
             Err(failure) => {
-                self.close_reports(ExitCode::Error).await?;
+                // It is printed when the reports are closed.
+                let text = super::failure_text(&failure);
+                tell(&self.control.events, CommandEvent::Message { stream: Stream::Stderr, text });
+                let code = if matches!(failure, CliError::Written(_)) { ExitCode::Parse } else { ExitCode::Error };
+                self.close_reports(RunOutcome::Error, code).await?;
                 Err(failure)
             }
         }
     }
+}
+
+fn tell(events: &UnboundedSender<TimedEvent>, event: CommandEvent) {
+    #[expect(clippy::let_underscore_must_use, reason = "reports that ended early say so themselves")]
+    let _ = events.send(Event::Command(event).into());
 }
 
 /// What a run's end makes of the program's.

@@ -19,14 +19,17 @@ mod kubeconfig;
 mod launch;
 mod lint;
 mod listing;
+mod logs;
 mod man;
 mod options;
 mod playbook;
 mod playbooks;
 mod print;
+mod recording;
 mod reporting;
 mod retry;
 mod run;
+mod runs;
 mod schema;
 mod toml;
 mod vault;
@@ -76,6 +79,10 @@ enum Command {
     Etcd(Box<deployment::etcd::EtcdArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),
+    /// List the runs that are recorded on this machine, newest first
+    Runs(runs::RunsArgs),
+    /// Show what a recorded run printed, or follow one that is under way
+    Logs(logs::LogsArgs),
     /// Run playbooks on the hosts of an inventory
     Playbook(Box<playbook::PlaybookArgs>),
     /// Run one module on hosts that match a pattern
@@ -205,6 +212,8 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::RemoveHost(args) => deployment::operation::remove_host(&args),
         Command::Etcd(args) => deployment::etcd::run_etcd_command(&args),
         Command::Destroy(args) => deployment::destroy::run_destroy(&args),
+        Command::Runs(args) => runs::print_runs(&args),
+        Command::Logs(args) => logs::print_log(&args),
         Command::Playbook(args) => {
             settings().and_then(|settings| playbook::run_playbooks(&args, &settings, |_, _, _| OutputFormat::Human))
         }
@@ -289,15 +298,22 @@ fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints a failure with its causes and hints.
+/// A failure with its causes and hints, in our own words.
+fn failure_text(failure: &CliError) -> String {
+    match failure {
+        CliError::Written(complaints) => {
+            complaints.iter().map(report::diagnostic::render_diagnostic).collect::<Vec<_>>().join("\n\n")
+        }
+        CliError::Asked(error) | CliError::Other(error) => format!("error: {error:#}"),
+    }
+}
+
+/// Prints a failure.
 fn say(failure: &CliError) -> ExitCode {
     match failure {
         CliError::Written(complaints) => {
             match wording() {
-                MessageStyle::Own => {
-                    let words: Vec<String> = complaints.iter().map(report::diagnostic::render_diagnostic).collect();
-                    print_error(&words.join("\n\n"));
-                }
+                MessageStyle::Own => print_error(&failure_text(failure)),
                 MessageStyle::Ansible => complaints.iter().for_each(|complaint| {
                     print_error(&format!("[ERROR]: {}", report::ansible::complaint(complaint, surroundings())))
                 }),
@@ -306,7 +322,7 @@ fn say(failure: &CliError) -> ExitCode {
         }
         CliError::Asked(error) | CliError::Other(error) => match wording() {
             MessageStyle::Own => {
-                print_error(&format!("error: {error:#}"));
+                print_error(&failure_text(failure));
                 ExitCode::Error
             }
             MessageStyle::Ansible => {

@@ -10,6 +10,7 @@ use clap::Args;
 use super::deployment::plan_text;
 use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::recording::StartedCommand;
 use super::reporting::Reporting;
 use super::{CliError, ExitCode, ask, carried, listing, retry};
 use crate::deployment::members;
@@ -138,7 +139,14 @@ fn launched(
     job.prompted = prompted(&job)?;
     let retry_file = retry::retry_file_path(args.retry_file.as_deref(), args.playbooks.first(), settings);
     let usual = usual(args, settings, &job);
-    launch::go(&args.reporting, settings, usual, job, retry_file.as_deref())
+    let mut command = StartedCommand::named("playbook");
+    command.check = job.check;
+    for inventory in args.source.inventories(settings) {
+        command = command.option("-i", Some(inventory));
+    }
+    command = command.option("--limit", job.limit.as_ref());
+    command.arguments.extend(args.playbooks.iter().map(|path| path.display().to_string()));
+    launch::go(&args.reporting, settings, usual, command, job, retry_file.as_deref())
 }
 
 /// Asks the control plane for its members; refuses to remove more of them than `most`.

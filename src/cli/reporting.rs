@@ -12,7 +12,8 @@ use tracing_subscriber::EnvFilter;
 use super::{CliError, ExitCode};
 use crate::connection::Fence;
 use crate::report::log::LogFile;
-use crate::report::{self, Colour, OutputFormat, ReportOutcome, Reports, otlp};
+use crate::report::{self, Colour, OutputFormat, RecordSettings, ReportOutcome, Reports, otlp};
+use crate::runs::RunId;
 use crate::settings::{Settings, list};
 use crate::value::SecretTexts;
 
@@ -66,6 +67,8 @@ impl Reporting {
         settings: &Settings,
         usual: OutputFormat,
         fence: Option<&Fence>,
+        run: RunId,
+        record: Option<RecordSettings>,
     ) -> Result<Reports, CliError> {
         if self.outputs.contains(&OutputFormat::Human) && self.outputs.contains(&OutputFormat::Json(None)) {
             return Err(anyhow::anyhow!(
@@ -90,19 +93,20 @@ impl Reporting {
             usual,
             verbosity,
             colour: self.colour(settings),
-            shows: report::DisplayOptions {
-                ok: settings.bool(&list::DISPLAY_OK_HOSTS),
-                skipped: settings.bool(&list::DISPLAY_SKIPPED_HOSTS),
-                stats: settings.bool(&list::SHOW_CUSTOM_STATS),
-                context: settings.count(&list::DIFF_CONTEXT),
-            },
+            shows: display_options(settings),
             profile: self.profile || settings.bool(&list::PROFILE),
             log,
             otlp,
             hidden: hidden.clone(),
+            record,
             surroundings: settings.surroundings.clone(),
         };
-        Ok(report::open_reports(settings).map_err(anyhow::Error::new)?)
+        Ok(report::open_reports(run, settings).map_err(anyhow::Error::new)?)
+    }
+
+    /// Whether standard output has JSON lines.
+    pub(super) fn prints_json(&self) -> bool {
+        self.outputs.contains(&OutputFormat::Json(None))
     }
 
     /// How many `-v` there are, or as many as the settings say.
@@ -115,10 +119,27 @@ impl Reporting {
             Some(ColourWhen::Always) => Colour::Always,
             Some(ColourWhen::Never) => Colour::Never,
             Some(ColourWhen::Auto) => Colour::Auto,
-            None if settings.bool(&list::FORCE_COLOR) => Colour::Always,
-            None if settings.bool(&list::NOCOLOR) => Colour::Never,
-            None => Colour::Auto,
+            None => usual_colour(settings),
         }
+    }
+}
+
+/// Colours as the settings say.
+pub(super) fn usual_colour(settings: &Settings) -> Colour {
+    match (settings.bool(&list::FORCE_COLOR), settings.bool(&list::NOCOLOR)) {
+        (true, _) => Colour::Always,
+        (false, true) => Colour::Never,
+        (false, false) => Colour::Auto,
+    }
+}
+
+/// What words tell of, as the settings say.
+pub(super) fn display_options(settings: &Settings) -> report::DisplayOptions {
+    report::DisplayOptions {
+        ok: settings.bool(&list::DISPLAY_OK_HOSTS),
+        skipped: settings.bool(&list::DISPLAY_SKIPPED_HOSTS),
+        stats: settings.bool(&list::SHOW_CUSTOM_STATS),
+        context: settings.count(&list::DIFF_CONTEXT),
     }
 }
 

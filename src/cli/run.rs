@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::recording::StartedCommand;
 use super::reporting::Reporting;
 use super::{CliError, ExitCode};
 use crate::engine::Tags;
@@ -98,7 +99,9 @@ fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: OutputF
     let mut job =
         launch.job(playbooks, Tags::default(), &launch::manner(&args.run, &args.reporting, settings)?, settings)?;
     launch::log_in(&mut job, &args.connection, settings)?;
-    launch::go(&args.reporting, settings, form, job, None)
+    // Its arguments are often secret, and scripts run it all the time.
+    let command = StartedCommand { recorded: false, ..StartedCommand::named("run") };
+    launch::go(&args.reporting, settings, form, command, job, None)
 }
 
 /// `--list-hosts`

@@ -233,6 +233,15 @@ impl<'a> Stages<'a> {
 
     /// One stage, with its hooks.
     async fn stage(&mut self, stage: Stage) -> Result<StageResult, Error> {
+        let playbook = self.site.playbook_path(stage.playbook());
+        self.control.report_progress(Progress::StageStart { stage: stage.name(), playbook, check: false });
+        let ended = self.playbooks(stage).await?;
+        let end = Progress::StageEnd { stage: stage.name(), outcome: ended.outcome, changes: None };
+        self.control.report_progress(end);
+        Ok(ended)
+    }
+
+    async fn playbooks(&mut self, stage: Stage) -> Result<StageResult, Error> {
         self.has_run = true;
         let entry = JournalEntry { stage: stage.name().into(), playbook: stage.playbook().into(), done: false };
         self.journal.stages.push(entry);

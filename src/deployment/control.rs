@@ -4,13 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::stage::Stage;
-use crate::engine::Recap;
+use crate::engine::{self, Recap};
 use crate::launch;
+use crate::runs::RunId;
 
 /// The caller's handle of a running request. The events of runs that change something go to `run.events`;
 /// those of check runs are only counted.
 #[derive(Clone)]
 pub struct Control {
+    /// Of the command's record, its lock and its journal.
+    pub id: RunId,
     pub run: launch::Control,
     /// Takes what happens between runs. Called from any thread.
     pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
@@ -19,6 +22,12 @@ pub struct Control {
 /// What happens between runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
+    /// The deployment that the request is about.
+    Deployment { name: String, hosts: Vec<String> },
+    /// A stage or operation begins, by its name.
+    StageStart { stage: &'static str, playbook: PathBuf, check: bool },
+    /// It ended. `changes`: how many were found in check mode.
+    StageEnd { stage: &'static str, outcome: Outcome, changes: Option<usize> },
     /// A stage is run in check mode.
     Planning(Stage),
     /// Something changed on the hosts while the plan was made, so it is made again.
@@ -49,6 +58,19 @@ pub enum RemainingParts {
 impl Control {
     pub(super) fn report_progress(&self, progress: Progress) {
         (self.progress)(progress);
+    }
+
+    /// Runs a job as a stage that is one playbook.
+    pub(super) async fn run_stage(
+        &self,
+        stage: &'static str,
+        playbook: PathBuf,
+        job: engine::Job,
+    ) -> Result<Outcome, launch::Error> {
+        self.report_progress(Progress::StageStart { stage, playbook, check: false });
+        let outcome = self.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of_recap(&recap));
+        self.report_progress(Progress::StageEnd { stage, outcome, changes: None });
+        Ok(outcome)
     }
 }
 

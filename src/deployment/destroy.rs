@@ -7,11 +7,11 @@ use super::{Deployment, Error, Phase, Run, Site};
 use crate::resource::names::{group, variable};
 use crate::value::{Value, Vars};
 
-/// What is removed, in this order: playbook, the group it is for, the variable that takes the name, and what may be left if it
-/// fails.
-const STEPS: [(&str, &str, &str, RemainingParts); 2] = [
-    ("karmada-reset.yml", group::CONTROL_PLANE, variable::CONFIRM_INSTANCE, RemainingParts::ControlPlaneAndEtcd),
-    ("etcd-reset.yml", group::ETCD, variable::CONFIRM_CLUSTER_NAME, RemainingParts::Etcd),
+/// What is removed, in this order: the stage that installed it, the playbook, the variable that takes the name, and what may be left
+/// if it fails.
+const STEPS: [(Stage, &str, &str, RemainingParts); 2] = [
+    (Stage::ControlPlane, "karmada-reset.yml", variable::CONFIRM_INSTANCE, RemainingParts::ControlPlaneAndEtcd),
+    (Stage::Etcd, "etcd-reset.yml", variable::CONFIRM_CLUSTER_NAME, RemainingParts::Etcd),
 ];
 
 /// A deployment that is to be removed, once that was agreed to.
@@ -60,22 +60,18 @@ impl<'s> Removal<'s> {
                 return Ok(outcome);
             }
         }
-        for (playbook, group, variable, remaining) in STEPS {
-            if !is_there(group) {
+        for (stage, playbook, variable, remaining) in STEPS {
+            if !is_there(stage.group()) {
                 continue;
             }
-            let name = if group == group::ETCD { &self.deployment.etcd_cluster } else { &self.deployment.instance };
+            let name = if stage == Stage::Etcd { &self.deployment.etcd_cluster } else { &self.deployment.instance };
             let mut vars = Vars::from([(variable.into(), Value::from(name.as_str()))]);
             // Kept for the data in an etcd that stays.
             vars.insert(variable::KARMADA_KEEP_ENCRYPTION_KEY.into(), Value::from(!is_there(group::ETCD)));
-            let run = Run {
-                playbook: Some(&self.site.playbook_path(playbook)),
-                vars,
-                hold: Some(lock.hold().clone()),
-                ..Run::default()
-            };
+            let playbook = self.site.playbook_path(playbook);
+            let run = Run { playbook: Some(&playbook), vars, hold: Some(lock.hold().clone()), ..Run::default() };
             let job = phase.job(run, control).await?;
-            let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of_recap(&recap));
+            let outcome = control.run_stage(stage.name(), playbook, job).await?;
             if outcome != Outcome::Ok {
                 control.report_progress(Progress::NotRemoved(remaining));
                 return Ok(outcome);
@@ -92,6 +88,6 @@ impl<'s> Removal<'s> {
         for member in Stage::Members.hosts(&job.inventory) {
             job.inventory.add_to_group(&member, Stage::Removals.group())?;
         }
-        Ok(control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of_recap(&recap)))
+        Ok(control.run_stage(Stage::Removals.name(), playbook, job).await?)
     }
 }

@@ -153,7 +153,9 @@ impl Deployment {
     /// Takes the lock.
     pub(super) async fn lock(&self, request: &LockRequest, control: &Control) -> Result<Lock, Error> {
         let tell = |words: &str| control.report_progress(Progress::Lock(words.to_owned()));
-        Ok(self.asked(request, &tell).acquire().await?)
+        let mut options = self.asked(request, &tell);
+        options.run.run = Some(control.id.to_string());
+        Ok(options.acquire().await?)
     }
 
     /// The run that holds the lock, if one does.

@@ -220,9 +220,10 @@ impl<'s> PreparedOperation<'s> {
         let entry = JournalEntry { stage: self.operation.name().into(), playbook: playbook.into(), done: false };
         journal.stages.push(entry);
         journal::write_journal(lock, &journal).await.map_err(Error::Journal)?;
-        control.report_progress(Progress::Running(self.site.playbook_path(playbook)));
+        let path = self.site.playbook_path(playbook);
+        control.report_progress(Progress::Running(path.clone()));
         let job = Self::job(self.site, &phase, &self.operation, Some(lock), control).await?;
-        let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of_recap(&recap));
+        let outcome = control.run_stage(self.operation.name(), path, job).await?;
         journal.finish_journal(outcome);
         journal.stages.iter_mut().for_each(|entry| entry.done = journal.done);
         journal.write_end(outcome, lock, control).await?;
@@ -254,11 +255,19 @@ impl<'s> PreparedOperation<'s> {
         operation: &Operation,
         control: &Control,
     ) -> Result<Option<Changes>, Error> {
-        control.report_progress(Progress::DryRun(site.playbook_path(operation.playbook())));
+        let (stage, playbook) = (operation.name(), site.playbook_path(operation.playbook()));
+        control.report_progress(Progress::StageStart { stage, playbook: playbook.clone(), check: true });
+        control.report_progress(Progress::DryRun(playbook));
         let job = Self::job(site, phase, operation, None, control).await?;
         let mut found = Changes::default();
         let recap = control.run.watch(job, |event| found.add_event(event)).await?;
-        Ok((recap.is_some() && !control.run.is_stopping()).then_some(found))
+        let is_whole = recap.is_some() && !control.run.is_stopping();
+        let (outcome, changes) = match is_whole {
+            true => (found.outcome(), Some(found.changes.len())),
+            false => (Outcome::Interrupted, None),
+        };
+        control.report_progress(Progress::StageEnd { stage, outcome, changes });
+        Ok(is_whole.then_some(found))
     }
 
     /// The playbook as a run: under the lock, or without one in check mode.

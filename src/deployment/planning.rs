@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::changes::{Changes, TaskFailure};
-use super::control::{Control, Progress};
+use super::control::{Control, Outcome, Progress};
 use super::lock::holder;
 use super::observation::{self, Observer};
 use super::plan::{ASKED, LAYOUT, Observed, Plan, PlannedStage, StageState, TargetHosts, digest_to_hex};
@@ -117,12 +117,16 @@ pub(super) async fn check_run(
     if hosts.is_empty() {
         return Ok(Some(PlannedStage { stage, state: StageState::Same, hosts, found: Changes::default() }));
     }
+    control.report_progress(Progress::StageStart { stage: stage.name(), playbook, check: true });
     control.report_progress(Progress::Planning(stage));
     let mut found = Changes::default();
     let recap = control.run.watch(job, |event| found.add_event(event)).await?;
+    let ended = |outcome, changes| Progress::StageEnd { stage: stage.name(), outcome, changes };
     if recap.is_none() || control.run.is_stopping() {
+        control.report_progress(ended(Outcome::Interrupted, None));
         return Ok(None);
     }
+    control.report_progress(ended(found.outcome(), Some(found.changes.len())));
     let state = if found.failures.iter().any(|failure| !is_of_one_member(stage, failure, phase.inventory())) {
         StageState::Refused
     } else if !found.waits.is_empty() {

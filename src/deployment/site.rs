@@ -126,7 +126,10 @@ impl Phase<'_> {
     /// It describes none, or a host's variables cannot be rendered.
     pub async fn deployment(&self, control: &Control) -> Result<Deployment, Error> {
         self.inventory.warnings.iter().for_each(|warning| control.report_progress(Progress::Warning(warning.clone())));
-        self.describe_deployment(control).await
+        let deployment = self.describe_deployment(control).await?;
+        let hosts = deployment.hosts.iter().map(ToString::to_string).collect();
+        control.report_progress(Progress::Deployment { name: deployment.name.clone(), hosts });
+        Ok(deployment)
     }
 
     /// As [`Phase::deployment`], without the warnings of the inventory.

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use indexmap::IndexMap;
 
-use super::Stats;
+use super::{CommandEvent, Stats};
 use crate::modules::question::Question;
 use crate::modules::{Diff, Progress};
 use crate::value::{Origin, Value, Vars, mapping};
@@ -109,6 +109,8 @@ pub enum Event {
     Warning(String),
     /// The last one of a run.
     Recap(Recap),
+    /// Of the command that starts runs, between and around them.
+    Command(CommandEvent),
 }
 
 /// A task as the reports name it.

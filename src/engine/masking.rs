@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use minijinja::value::ValueKind;
 
-use super::{Event, TaskResult, TaskStart};
+use super::{CommandEvent, CommandStart, Event, TaskResult, TaskStart};
 use crate::modules::{Diff, Progress};
 use crate::value::{SecretTexts, Value, Vars};
 
@@ -63,13 +63,17 @@ impl Mask<'_> {
             Event::Item { task, host, delegated, label, result } => Event::Item {
                 task: self.task(task),
                 host,
-                delegated,
+                delegated: delegated.map(|delegate| self.text(delegate)),
                 label: self.text(label),
                 result: self.result(result),
             },
-            Event::Result { task, host, delegated, looped, result } => {
-                Event::Result { task: self.task(task), host, delegated, looped, result: self.result(result) }
-            }
+            Event::Result { task, host, delegated, looped, result } => Event::Result {
+                task: self.task(task),
+                host,
+                delegated: delegated.map(|delegate| self.text(delegate)),
+                looped,
+                result: self.result(result),
+            },
             Event::Retry { task, host, attempt, left, result } => {
                 Event::Retry { task: self.task(task), host, attempt, left, result: self.result(result) }
             }
@@ -93,8 +97,20 @@ impl Mask<'_> {
                 recap.stats.hosts.values_mut().for_each(|stats| *stats = self.vars(stats));
                 Event::Recap(recap)
             }
+            Event::Command(event) => Event::Command(self.command(event)),
             Event::NextBatch => Event::NextBatch,
             Event::NoHostsLeft { percentage } => Event::NoHostsLeft { percentage },
+        }
+    }
+
+    fn command(&self, event: CommandEvent) -> CommandEvent {
+        match event {
+            CommandEvent::Start(start) => {
+                CommandEvent::Start(CommandStart { command_line: self.text(start.command_line), ..start })
+            }
+            CommandEvent::Deployment { name, hosts } => CommandEvent::Deployment { name: self.text(name), hosts },
+            CommandEvent::Message { stream, text } => CommandEvent::Message { stream, text: self.text(text) },
+            CommandEvent::StageStart { .. } | CommandEvent::StageEnd { .. } | CommandEvent::End { .. } => event,
         }
     }
 

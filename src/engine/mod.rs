@@ -7,6 +7,7 @@ mod arguments;
 mod asynchronous;
 mod batch;
 mod block;
+mod command_event;
 mod event;
 mod fact_cache;
 mod handlers;
@@ -41,6 +42,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
+pub use command_event::{CommandEvent, CommandStart, Stream};
 pub use event::{Counts, Event, HostFailures, Recap, Status, TaskResult, TaskStart, TimedEvent};
 pub use loader_context::BuildContext;
 pub use options::{FactCache, Gathering, Options};

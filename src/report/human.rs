@@ -11,7 +11,7 @@ use super::profile::Profile;
 use super::screen::Screen;
 use super::{DisplayOptions, Report};
 use crate::engine::masking::HIDDEN;
-use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+use crate::engine::{CommandEvent, Counts, Event, Recap, Status, TaskResult, TaskStart};
 use crate::value::{Origin, Value, Vars};
 
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,8 @@ pub(super) struct HumanStyle {
     pub verbosity: u8,
     /// Every line begins with the moment, for a log.
     pub stamped: bool,
+    /// What the command printed itself is shown.
+    pub messages: bool,
 }
 
 pub(super) struct Human {
@@ -72,6 +74,10 @@ impl Human {
 
     pub(super) fn showing(self, shows: DisplayOptions) -> Self {
         Human { shows, ..self }
+    }
+
+    pub(super) fn set_verbosity(&mut self, verbosity: u8) {
+        self.style.verbosity = verbosity;
     }
 
     /// Whether a result is shown.
@@ -295,11 +301,15 @@ impl Human {
                 }
             }
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
+            Event::Command(CommandEvent::Message { text, .. }) if self.style.messages => {
+                self.say(Colour::Plain, text.trim_end_matches('\n'));
+            }
             // A live view shows these.
             Event::TaskEnd(_)
             | Event::HostStart { .. }
             | Event::Progress { .. }
             | Event::Meta { .. }
+            | Event::Command(_)
             | Event::NextBatch => {}
             // It is put to the person when all that came before it is shown.
             Event::Question(_) => {}

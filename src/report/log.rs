@@ -1,5 +1,6 @@
 //! The log file: appended to, readable by its owner alone, shared by the report and our own log.
 
+use crate::runs::timestamp_text;
 use crate::value::mutex::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -41,14 +42,9 @@ impl Write for LogFile {
     }
 }
 
-/// A moment as reports write it: `2026-11-20T13:40:01.123Z`.
-pub(super) fn stamp(at: SystemTime) -> String {
-    chrono::DateTime::<chrono::Utc>::from(at).to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
-}
-
 /// Every line of a text behind the moment; empty lines go.
 pub(super) fn stamped(at: SystemTime, text: &str) -> String {
-    let stamp = stamp(at);
+    let stamp = timestamp_text(at);
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines.map(|line| format!("{stamp} {line}\n")).collect()
 }

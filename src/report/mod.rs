@@ -8,6 +8,9 @@ pub mod ansible;
 pub mod diagnostic;
 pub mod diff;
 #[cfg(test)]
+mod event_fields;
+mod event_lines;
+#[cfg(test)]
 mod example_run;
 mod human;
 mod json;
@@ -18,6 +21,8 @@ pub mod otlp;
 mod paint;
 mod profile;
 mod question;
+mod record;
+mod replay;
 mod reports;
 mod screen;
 
@@ -30,9 +35,12 @@ use std::time::SystemTime;
 
 pub use ad_hoc::AdHocStyle;
 pub use json::to_json;
+pub use record::RecordSettings;
+pub use replay::Replay;
 pub use reports::{ReportOutcome, Reports};
 
 use crate::engine::Event;
+use crate::runs::{RecordedEvent, RunId};
 use crate::value::{ProcessEnvironment, SecretTexts};
 use profile::Profile;
 
@@ -83,7 +91,7 @@ impl Default for DisplayOptions {
 }
 
 /// What a run's reports are.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ReportSettings {
     pub forms: Vec<OutputFormat>,
     /// What goes to standard output if none of the forms does.
@@ -99,6 +107,8 @@ pub struct ReportSettings {
     pub otlp: Option<otlp::OtlpSettings>,
     /// What no report may show.
     pub hidden: SecretTexts,
+    /// Where the run is recorded; None: nowhere.
+    pub record: Option<RecordSettings>,
     /// Whether the terminal is one that can show colours and a live view.
     pub surroundings: Arc<ProcessEnvironment>,
 }
@@ -107,6 +117,15 @@ pub struct ReportSettings {
 trait Report: Send {
     /// Takes an event. An error comes from the terminal, the pipe or the disk; the run continues.
     fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()>;
+
+    /// Takes the JSON line of the same event, or of the timings.
+    fn line(&mut self, _: &RecordedEvent) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn takes_lines(&self) -> bool {
+        false
+    }
 
     /// Brings out what was taken; called after every burst of events and while time passes.
     fn show(&mut self) -> io::Result<()> {
@@ -127,11 +146,16 @@ trait Report: Send {
     fn end(&mut self) -> io::Result<()> {
         Ok(())
     }
+
+    /// All reports have ended; with failures the program does not exit with success.
+    fn close(&mut self, _failures: bool) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Opens the reports of a run. The error names the file that cannot be written.
-pub fn open_reports(settings: ReportSettings) -> io::Result<Reports> {
-    let mut reports = Reports::new(settings.hidden, settings.profile);
+pub fn open_reports(run: RunId, settings: ReportSettings) -> io::Result<Reports> {
+    let mut reports = Reports::new(run, settings.hidden, settings.profile);
     let mut forms = settings.forms;
     if !forms.iter().any(|form| matches!(form, OutputFormat::Human | OutputFormat::Json(None))) {
         forms.insert(0, settings.usual);
@@ -184,12 +208,16 @@ pub fn open_reports(settings: ReportSettings) -> io::Result<Reports> {
         }
     }
     if let Some(log) = settings.log {
-        let style = human::HumanStyle { colour: false, width: 0, verbosity: settings.verbosity, stamped: true };
+        let style =
+            human::HumanStyle { colour: false, width: 0, verbosity: settings.verbosity, stamped: true, messages: true };
         let name = log.log_path().display().to_string();
         reports.add_report(&name, human::Human::new(Box::new(log), style).showing(settings.shows));
     }
     if let Some(otlp) = settings.otlp {
         reports.trace(otlp);
+    }
+    if let Some(record) = settings.record {
+        reports.record(run, record);
     }
     Ok(reports)
 }
@@ -218,7 +246,7 @@ fn human(colour: Colour, verbosity: u8, around: &ProcessEnvironment) -> human::H
     // Our own log goes to the same terminal and would tear the view.
     let live = clever(around) && verbosity < 3 && !around.variables.contains_key("WINDLASS_LOG");
     let width = if io::stdout().is_terminal() { screen::size().1.clamp(40, 200) } else { 80 };
-    let style = human::HumanStyle { colour, width, verbosity, stamped: false };
+    let style = human::HumanStyle { colour, width, verbosity, stamped: false, messages: false };
     let out: Box<dyn Write + Send> = Box::new(io::stdout());
     match live {
         true => human::Human::live(screen::Screen::new(out, screen::size), style),

@@ -102,6 +102,19 @@ fn sorted(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
 }
 
 impl Profile {
+    /// The lists of an object as [`Profile::profile_json`] makes it.
+    pub(super) fn of_json(object: &Plain) -> Profile {
+        let entry = |entry: &Plain| Entry {
+            name: entry["name"].as_str().unwrap_or_default().to_owned(),
+            path: entry["path"].as_str().map(str::to_owned),
+            time: Duration::try_from_secs_f64(entry["seconds"].as_f64().unwrap_or_default()).unwrap_or_default(),
+            share: entry["share"].as_f64().unwrap_or_default(),
+            times: entry["times"].as_u64().and_then(|times| usize::try_from(times).ok()).unwrap_or_default(),
+        };
+        let list = |name: &str| object[name].as_array().into_iter().flatten().map(entry).collect();
+        Profile { tasks: list("tasks"), roles: list("roles"), hosts: list("hosts") }
+    }
+
     /// The lists as a person reads them: a heading and its lines each; empty lists are left out.
     pub(super) fn sections(&self) -> Vec<(&'static str, Vec<String>)> {
         let lists = [("TIME BY TASK", &self.tasks), ("TIME BY ROLE", &self.roles), ("TIME BY HOST", &self.hosts)];

@@ -5,11 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::event_lines::EventLines;
 use super::profile::{Profile, Timings};
+use super::record::{Record, RecordSettings};
 use super::{Report, otlp, question};
 use crate::engine::masking;
-use crate::engine::{Event, TimedEvent};
+use crate::engine::{CommandEvent, Event, TimedEvent};
 use crate::modules::question::Question;
+use crate::runs::{RecordedEvent, RunId};
 use crate::value::SecretTexts;
 
 /// How often a view with times is redrawn.
@@ -21,9 +24,13 @@ const BURST: usize = 256;
 /// The reports of one run.
 pub struct Reports {
     sinks: Vec<ReportSink>,
+    lines: EventLines,
     hidden: SecretTexts,
     timings: Option<Timings>,
     exporter: Option<otlp::Exporter>,
+    /// Of optional reports, after the others have ended.
+    warnings: Vec<String>,
+    has_ended: bool,
 }
 
 struct ReportSink {
@@ -31,6 +38,8 @@ struct ReportSink {
     name: String,
     report: Box<dyn Report>,
     state: State,
+    /// That it failed is a warning, and no failure of the run.
+    optional: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -52,12 +61,20 @@ pub struct ReportOutcome {
 }
 
 impl Reports {
-    pub(super) fn new(hidden: SecretTexts, profile: bool) -> Self {
-        Reports { sinks: Vec::new(), hidden, timings: profile.then(Timings::default), exporter: None }
+    pub(super) fn new(run: RunId, hidden: SecretTexts, profile: bool) -> Self {
+        let (lines, timings) = (EventLines::of_run(run), profile.then(Timings::default));
+        Reports { sinks: Vec::new(), lines, hidden, timings, exporter: None, warnings: Vec::new(), has_ended: false }
     }
 
     pub(super) fn add_report(&mut self, name: &str, report: impl Report + 'static) {
-        self.sinks.push(ReportSink { name: name.to_string(), report: Box::new(report), state: State::Well });
+        let (name, report) = (name.to_string(), Box::new(report));
+        self.sinks.push(ReportSink { name, report, state: State::Well, optional: false });
+    }
+
+    /// Records the run, too. To be called last: it records the end when the other reports are complete.
+    pub(super) fn record(&mut self, run: RunId, settings: RecordSettings) {
+        let (name, record) = (settings.name.clone(), Record::of_run(run, settings, self.hidden.clone()));
+        self.sinks.push(ReportSink { name, report: Box::new(record), state: State::Well, optional: true });
     }
 
     pub(super) fn trace(&mut self, settings: otlp::OtlpSettings) {
@@ -94,7 +111,10 @@ impl Reports {
                 _ = tick.tick() => self.each(|report| report.show()),
             }
         }
+        self.has_ended = true;
         self.each(|report| report.end());
+        let failures = self.has_failed();
+        self.each(|report| report.close(failures));
         self.ending().await
     }
 
@@ -105,13 +125,45 @@ impl Reports {
             timings.event(at, &event);
             if let Event::Recap(recap) = &event {
                 let profile = timings.finish_profile(recap.took);
-                self.each(|report| report.profile(at, &profile));
+                let line = self.lines.profile_line(at, &profile);
+                self.each(|report| {
+                    report.profile(at, &profile)?;
+                    report.line(&line)
+                });
             }
         }
-        self.each(|report| report.event(at, &event));
+        let event = self.with_failures(event);
+        self.tell(at, &event);
         if let Event::Question(question) = &event {
             self.ask(at, question);
         }
+    }
+
+    /// A run with an incomplete report does not exit with success.
+    fn with_failures(&mut self, event: Event) -> Event {
+        match event {
+            Event::Command(CommandEvent::End { outcome, exit_code: 0 }) => {
+                self.each(|report| report.show());
+                let exit_code = u8::from(self.has_failed());
+                Event::Command(CommandEvent::End { outcome, exit_code })
+            }
+            event => event,
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.sinks.iter().any(|sink| !sink.optional && matches!(sink.state, State::Failed(_)))
+    }
+
+    fn tell(&mut self, at: SystemTime, event: &Event) {
+        let line = self.line(at, event);
+        self.each(|report| told(report, at, event, line.as_ref()));
+    }
+
+    /// The event as a line, if a report takes lines.
+    fn line(&mut self, at: SystemTime, event: &Event) -> Option<RecordedEvent> {
+        let takes = self.sinks.iter().any(|sink| sink.report.takes_lines());
+        takes.then(|| self.lines.event_line(at, event))
     }
 
     /// Asks the person a question below the output so far. Nothing else is printed until the answer.
@@ -126,7 +178,7 @@ impl Reports {
         }
         if question.limit.is_none() {
             let words = "not waiting for an answer: standard input is not a terminal";
-            self.each(|report| report.event(at, &Event::Warning(words.to_owned())));
+            self.tell(at, &Event::Warning(words.to_owned()));
         }
     }
 
@@ -140,36 +192,58 @@ impl Reports {
             } else if sink.state == State::Well {
                 let words = format!("cannot write to {}: {error}", sink.name);
                 news.push(words.clone());
+                // The recorder continues, so that the end of the run can be recorded.
                 sink.state = State::Failed(words);
             }
         }
+        if self.has_ended {
+            // Failures are reported at the end.
+            let optional = self.sinks.iter().filter(|sink| sink.optional);
+            let failed = optional.filter_map(|sink| match &sink.state {
+                State::Failed(words) if news.contains(words) => Some(words.clone()),
+                _ => None,
+            });
+            return self.warnings.extend(failed);
+        }
         for words in news {
-            let event = Event::Warning(words);
+            let (at, event) = (SystemTime::now(), Event::Warning(words));
+            let line = self.line(at, &event);
             for sink in self.sinks.iter_mut().filter(|sink| sink.state == State::Well) {
                 #[expect(clippy::let_underscore_must_use, reason = "the end of the run reports a failed report")]
-                let _ = sink.report.event(SystemTime::now(), &event);
+                let _ = told(sink.report.as_mut(), at, &event, line.as_ref());
             }
         }
     }
 
     async fn ending(self) -> ReportOutcome {
         let failed = |sink: ReportSink| match sink.state {
-            State::Failed(words) => Some(words),
-            State::Well | State::Closed => None,
+            State::Failed(words) if !sink.optional => Some(words),
+            State::Failed(_) | State::Well | State::Closed => None,
         };
         // The reports go first: the exporter ends when the last sender of spans is dropped.
         let failures = self.sinks.into_iter().filter_map(failed).collect();
-        let warnings = match self.exporter {
-            Some(exporter) => exporter.flush().await,
-            None => Vec::new(),
-        };
+        let mut warnings = self.warnings;
+        if let Some(exporter) = self.exporter {
+            warnings.extend(exporter.flush().await);
+        }
         ReportOutcome { failures, warnings }
     }
+}
+
+fn told(report: &mut dyn Report, at: SystemTime, event: &Event, line: Option<&RecordedEvent>) -> io::Result<()> {
+    report.event(at, event)?;
+    line.map_or(Ok(()), |line| report.line(line))
 }
 
 impl Report for Box<dyn Report> {
     fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
         (**self).event(at, event)
+    }
+    fn line(&mut self, line: &RecordedEvent) -> io::Result<()> {
+        (**self).line(line)
+    }
+    fn takes_lines(&self) -> bool {
+        (**self).takes_lines()
     }
     fn show(&mut self) -> io::Result<()> {
         (**self).show()
@@ -182,6 +256,9 @@ impl Report for Box<dyn Report> {
     }
     fn end(&mut self) -> io::Result<()> {
         (**self).end()
+    }
+    fn close(&mut self, failures: bool) -> io::Result<()> {
+        (**self).close(failures)
     }
 }
 
@@ -205,7 +282,7 @@ mod tests {
 
     async fn reported(mut reports: Reports, sheet: Option<&CapturedOutput>) -> ReportOutcome {
         if let Some(sheet) = sheet {
-            let style = human::HumanStyle { colour: false, width: 40, verbosity: 0, stamped: false };
+            let style = human::HumanStyle { colour: false, width: 40, verbosity: 0, stamped: false, messages: false };
             reports.add_report("standard output", human::Human::new(Box::new(sheet.clone()), style));
         }
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -216,7 +293,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_disk_is_reported_by_the_other_reports_and_at_the_end() {
-        let mut reports = Reports::new(SecretTexts::default(), false);
+        let mut reports = Reports::new(RunId::new_at(SystemTime::now()), SecretTexts::default(), false);
         reports.add_report("events.json", json::Json::new(Full(io::ErrorKind::StorageFull)));
         let sheet = CapturedOutput::default();
         let ending = reported(reports, Some(&sheet)).await;
@@ -233,7 +310,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_went_away_is_no_failure() {
-        let mut reports = Reports::new(SecretTexts::default(), false);
+        let mut reports = Reports::new(RunId::new_at(SystemTime::now()), SecretTexts::default(), false);
         reports.add_report("standard output", json::Json::new(Full(io::ErrorKind::BrokenPipe)));
         assert_eq!(reported(reports, None).await, ReportOutcome::default());
     }

@@ -38,7 +38,7 @@ pub struct RecordedEvent {
     pub line: String,
 }
 
-/// What is known about a run while it goes on.
+/// What is known about a run while it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSummary {
     pub deployment: Option<String>,

@@ -1,5 +1,5 @@
 //! Records one run in a thread of its own, so that a slow disk or another process in the database holds up nothing. What cannot be
-//! recorded is reported once, and the run goes on.
+//! recorded is reported once, and the run continues.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};

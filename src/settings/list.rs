@@ -449,6 +449,28 @@ pub const OTLP: Setting =
     setting("windlass", "otlp", SettingKind::Text, "", "the OpenTelemetry collector to send traces to")
         .env(&["WINDLASS_OTLP"])
         .option("otlp");
+pub const RUNS: Setting =
+    setting("windlass", "runs", SettingKind::Bool, "true", "record runs, for windlass runs and windlass logs")
+        .env(&["WINDLASS_RUNS"]);
+pub const RUNS_DIRECTORY: Setting = setting(
+    "windlass",
+    "runs_directory",
+    SettingKind::Path,
+    "",
+    "where runs are recorded; without it windlass/ in XDG_STATE_HOME, or else in ~/.local/state",
+)
+.env(&["WINDLASS_RUNS_DIRECTORY"]);
+pub const RUNS_KEEP: Setting = setting(
+    "windlass",
+    "runs_keep",
+    SettingKind::Int(1),
+    "100",
+    "how many runs of each command of a deployment to keep",
+)
+.env(&["WINDLASS_RUNS_KEEP"]);
+pub const RUNS_KEEP_DAYS: Setting =
+    setting("windlass", "runs_keep_days", SettingKind::Int(1), "365", "how many days to keep runs")
+        .env(&["WINDLASS_RUNS_KEEP_DAYS"]);
 pub const EDITOR: Setting = setting(
     "defaults",
     "editor",
@@ -568,6 +590,10 @@ pub static SETTINGS: &[&Setting] = &[
     &EDITOR,
     &PROFILE,
     &OTLP,
+    &RUNS,
+    &RUNS_DIRECTORY,
+    &RUNS_KEEP,
+    &RUNS_KEEP_DAYS,
     &LOCALHOST_WARNING,
     &INVENTORY_EXPORT,
     &POLL_INTERVAL,

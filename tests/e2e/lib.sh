@@ -5,6 +5,8 @@ inventory=$state/inventory.ini
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch" || true' EXIT
 output=$scratch/output
+# Runs are recorded beside the hosts, and not in the home directory.
+export WINDLASS_RUNS=true WINDLASS_RUNS_DIRECTORY=$state/runs
 
 hosts() { "$ROOT/tests/hosts/hosts" "$@"; }
 broken() { echo "e2e: $*"; exit 1; }

@@ -1,6 +1,6 @@
 //! `windlass apply`: makes a deployment what it is described to be.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -35,8 +35,11 @@ pub(crate) struct ApplyArgs {
 pub(crate) fn run_apply(args: &ApplyArgs) -> Result<ExitCode, CliError> {
     let saved = args.plan.as_deref().map(plan::load_plan).transpose()?;
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
-    args.site.carry_out(&sources, async |site, control| {
-        let request = LockRequest { command: command(args), breaks: args.break_lock, abandons: false };
+    let mut command = args.site.command("apply").option("--limit", args.limit.as_ref());
+    command.arguments.extend(args.plan.iter().map(|plan| plan.display().to_string()));
+    let command_line = command.command_line();
+    args.site.carry_out(command, &sources, async |site, control| {
+        let request = LockRequest { command: command_line, breaks: args.break_lock, abandons: false };
         let Some(proposal) = Proposal::make(site, saved, args.limit.clone(), &request, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
@@ -91,12 +94,4 @@ fn answered(
             agrees("Apply?", otherwise, control)
         }
     }
-}
-
-/// The command line that the lock shows for this run.
-fn command(args: &ApplyArgs) -> String {
-    let what = args.plan.as_deref().or(args.site.file.as_deref()).map(Path::display);
-    let what = what.map_or_else(|| format!("-i {}", args.site.inventory.join(" -i ")), |path| path.to_string());
-    let flag = if args.site.file.is_some() { "-f " } else { "" };
-    format!("windlass apply {flag}{what}")
 }

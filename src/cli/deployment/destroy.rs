@@ -22,7 +22,7 @@ pub(crate) struct DestroyArgs {
 
 /// Asks for the name, and removes it all.
 pub(crate) fn run_destroy(args: &DestroyArgs) -> Result<ExitCode, CliError> {
-    args.site.carry_out(&[], async |site, control| {
+    args.site.carry_out(args.site.command("destroy"), &[], async |site, control| {
         let removal = Removal::prepare(site, control).await?;
         let deployment = &removal.deployment;
         note(&format!(

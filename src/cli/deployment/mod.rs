@@ -19,6 +19,8 @@ use clap::Args;
 
 use super::launch::{self, ReportSession};
 use super::options::{ConnectionArgs, InventorySource, Offline, VaultPasswords};
+use super::print::PrintCopying;
+use super::recording::StartedCommand;
 use super::reporting::Reporting;
 use super::{CliError, ExitCode, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
@@ -84,18 +86,32 @@ impl SiteArgs {
         Ok(site.checked()?)
     }
 
+    /// A command on the deployment of the options, as records and locks name it.
+    fn command(&self, name: &str) -> StartedCommand {
+        let command = StartedCommand::named(name).option("-f", self.file.as_ref().map(|file| file.display()));
+        self.inventory.iter().fold(command, |command, inventory| command.option("-i", Some(inventory)))
+    }
+
     /// Does work on a deployment, whose runs are reported as the options say.
     fn carry_out(
         &self,
+        command: StartedCommand,
         files: &[PathBuf],
         work: impl AsyncFnOnce(&Site, &Control) -> Result<ExitCode, CliError> + Send,
     ) -> Result<ExitCode, CliError> {
         let site = self.site(files)?;
         let done = launch::wait(async || {
-            let telling = self.telling(&site).await?;
+            let telling = self.telling(command, &site).await?;
+            let (copy, events) = (telling.print_copy(), telling.control.events.clone());
             let control = Control {
+                id: telling.run,
                 run: telling.control.clone(),
-                progress: Arc::new(|progress| progress_messages::print_progress(&progress)),
+                progress: Arc::new(move |progress| {
+                    let copying = PrintCopying::start_copying(copy.clone());
+                    progress_messages::print_progress(&progress);
+                    drop(copying);
+                    progress_messages::send_progress(progress, &events);
+                }),
             };
             let done = work(&site, &control).await;
             drop(control);
@@ -105,7 +121,7 @@ impl SiteArgs {
     }
 
     /// Opens the reports of the runs.
-    async fn telling(&self, site: &Site) -> Result<ReportSession, CliError> {
+    async fn telling(&self, command: StartedCommand, site: &Site) -> Result<ReportSession, CliError> {
         // Only a run that connects only to its own hosts needs to know them.
         let fence = match &self.offline.besides {
             None => None,
@@ -115,6 +131,7 @@ impl SiteArgs {
             &self.reporting,
             &site.settings,
             OutputFormat::Human,
+            command,
             &site.keyring.hidden,
             fence.as_ref(),
         )

@@ -88,7 +88,11 @@ pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, CliError> {
 /// Shows what the operation would change, asks, and carries it out.
 pub(super) fn run_operation(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError> {
     let name = operation.name();
-    args.site.carry_out(&[], async |site, control| {
+    let mut command = args.site.command(name);
+    let (own, whole) = (name.split(' ').count(), operation.command());
+    command.arguments.splice(0..0, whole.split(' ').skip(own).map(str::to_owned));
+    command.check = args.check;
+    args.site.carry_out(command, &[], async |site, control| {
         let request =
             LockRequest { command: format!("windlass {name}"), breaks: args.break_lock, abandons: args.abandon };
         let Some(prepared) = PreparedOperation::make(site, operation, &request, !args.check, control).await? else {

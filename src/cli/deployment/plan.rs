@@ -24,7 +24,8 @@ pub(crate) struct PlanArgs {
 
 /// Makes a dry run of every stage, and returns its changes.
 pub(crate) fn run_plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
-    args.site.carry_out(&[], async |site, control| {
+    let command = args.site.command("plan").option("--limit", args.limit.as_ref());
+    args.site.carry_out(command, &[], async |site, control| {
         let Some(plan) = planning::plan(site, args.limit.clone(), control).await? else {
             return Ok(ExitCode::Interrupted);
         };

@@ -1,13 +1,19 @@
 //! Messages while a deployment is planned and changed.
 
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::cli::recording::outcome_of_code;
 use crate::cli::{note, warn};
 use crate::deployment::journal::Journal;
 use crate::deployment::lock;
 use crate::deployment::{Progress, RemainingParts};
+use crate::engine::{CommandEvent, Event, TimedEvent};
 
 /// What happens between runs.
 pub(super) fn print_progress(progress: &Progress) {
     match progress {
+        // These are events.
+        Progress::Deployment { .. } | Progress::StageStart { .. } | Progress::StageEnd { .. } => {}
         Progress::Planning(stage) => note(&format!("planning {}", stage.name())),
         Progress::PlanningAgain => note("something changed on the hosts while planning: planning again"),
         Progress::Applying { stage, playbook } => {
@@ -29,6 +35,23 @@ pub(super) fn print_progress(progress: &Progress) {
             note(&format!("possibly not removed: {what}\nhint: run destroy again to resume"));
         }
     }
+}
+
+/// What reports see of it as an event of its own.
+pub(super) fn send_progress(progress: Progress, events: &UnboundedSender<TimedEvent>) {
+    let event = match progress {
+        Progress::Deployment { name, hosts } => CommandEvent::Deployment { name, hosts },
+        Progress::StageStart { stage, playbook, check } => {
+            CommandEvent::StageStart { stage: stage.to_owned(), playbook, check }
+        }
+        Progress::StageEnd { stage, outcome, changes } => {
+            let outcome = outcome_of_code(outcome.into()).outcome_word();
+            CommandEvent::StageEnd { stage: stage.to_owned(), outcome, changes }
+        }
+        _ => return,
+    };
+    #[expect(clippy::let_underscore_must_use, reason = "reports that ended early say so themselves")]
+    let _ = events.send(Event::Command(event).into());
 }
 
 /// An operation that did not come to its end, as the next one shows it. `resumes`: the next one resumes it.

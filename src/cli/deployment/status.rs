@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{SiteArgs, show};
+use crate::cli::recording::StartedCommand;
 use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::contract::Status;
 use crate::deployment::status::{self, Report};
@@ -26,7 +27,8 @@ pub(super) enum Format {
 
 /// Queries all hosts, changes nothing. The exit code is 2 when something is unhealthy, 4 when a host is unreachable.
 pub(crate) fn run_status(args: &StatusArgs) -> Result<ExitCode, CliError> {
-    args.site.carry_out(&[], async |site, control| {
+    let command = StartedCommand { recorded: false, ..args.site.command("status") };
+    args.site.carry_out(command, &[], async |site, control| {
         let Some(report) = status::read_status(site, control).await? else { return Ok(ExitCode::Interrupted) };
         match &report.status {
             Some(status) => show(&text(args.format, &report, status), site)?,

@@ -19,19 +19,24 @@ pub enum Process {
 /// This run. The token is still to be found.
 pub fn this_run(around: &ProcessEnvironment, command: &str) -> Record {
     let pid = std::process::id();
-    let user = around.variables.get("USER").or_else(|| around.variables.get("LOGNAME")).cloned();
-    let user = user.unwrap_or_else(|| if is_root() { "root".to_owned() } else { "somebody".to_owned() });
-    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Record {
         token: 0,
         run: Some(format!("{:032x}", rand::random::<u128>())),
-        holder: format!("{user}@{}", machine.trim()),
+        holder: user_and_machine(around),
         pid,
         process: format!("{} {}", boot(), began(pid).unwrap_or_default()),
         command: command.to_owned(),
         since: since.map(|since| since.as_secs()).unwrap_or_default(),
     }
+}
+
+/// `alice@workstation`
+pub fn user_and_machine(around: &ProcessEnvironment) -> String {
+    let user = around.variables.get("USER").or_else(|| around.variables.get("LOGNAME")).cloned();
+    let user = user.unwrap_or_else(|| if is_root() { "root".to_owned() } else { "somebody".to_owned() });
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{user}@{}", machine.trim())
 }
 
 /// Where the holder's process is.

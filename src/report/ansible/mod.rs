@@ -369,7 +369,11 @@ impl Ansible {
                 let words = format!(" [started TASK: {} on {}]", one_line(&task.name), one_line(host));
                 self.line(OutputMode::Out, Colour::Green, &words);
             }
-            Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } | Event::Question(_) => {}
+            Event::TaskEnd(_)
+            | Event::HostStart { .. }
+            | Event::Progress { .. }
+            | Event::Question(_)
+            | Event::Command(_) => {}
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
             Event::Item { task, host, delegated, label, result } => {
                 let item = item_label(label, result.no_log);

@@ -4,7 +4,7 @@ use super::super::example_run::{self, CapturedOutput};
 use super::*;
 
 fn style(stamped: bool) -> HumanStyle {
-    HumanStyle { colour: false, width: 40, verbosity: 0, stamped }
+    HumanStyle { colour: false, width: 40, verbosity: 0, stamped, messages: false }
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub use settings::OtlpSettings;
 use self::send::Outbox;
 use self::span::{Id, Span, SpanEvent};
 use super::Report;
-use super::json::status_word;
+use super::event_lines::status_word;
 use crate::engine::{Event, TaskResult, TaskStart};
 
 /// The most items and retries in a host's span; further ones are omitted.

@@ -120,7 +120,7 @@ impl SqliteStore {
 impl RunStore for SqliteStore {
     fn record_start(&mut self, start: &RunStart) -> Result<(), Error> {
         let failed = self.failed();
-        // Whoever finds the run in the database finds it held.
+        // The run is held before other processes find it in the database.
         self.held.hold_run(start.id).map_err(|source| Error::File { path: self.path.clone(), source })?;
         let started = millis(start.started);
         let summary = serde_json::to_string(&RunSummary::default()).expect("it is text and numbers");

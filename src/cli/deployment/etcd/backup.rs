@@ -40,7 +40,9 @@ pub(super) struct BackupsArgs {
 /// Takes a snapshot and keeps it. The exit code is 2 if something failed besides, 4 if a host did not answer.
 pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     let directory = working_directory()?.join(&args.directory);
-    args.site.carry_out(&[], async |site, control| {
+    let mut command = args.site.command("etcd backup").option("--keep", args.keep);
+    command.arguments.push(args.directory.display().to_string());
+    args.site.carry_out(command, &[], async |site, control| {
         let Some(made) = backup::take_backup(site, &directory, args.keep, control).await? else {
             return Ok(ExitCode::Interrupted);
         };

@@ -24,7 +24,7 @@ pub(super) struct CheckArgs {
 
 /// The exit code is 2 when a check refuses, 4 when a host was not reached.
 pub(super) fn run_etcd_check(args: &CheckArgs) -> Result<ExitCode, CliError> {
-    args.site.carry_out(&[], async |site, control| {
+    args.site.carry_out(args.site.command("etcd check"), &[], async |site, control| {
         let Some((deployment, reply)) = check::read_etcd_check(site, &args.skip.skip, control).await? else {
             return Ok(ExitCode::Interrupted);
         };

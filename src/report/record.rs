@@ -1,0 +1,192 @@
+//! The report for the store of runs: events with their secrets removed, and what they say of stages and hosts. A store that cannot be
+//! written is a warning.
+
+use std::io;
+use std::time::SystemTime;
+
+use serde_json::Value as Plain;
+
+use super::Report;
+use crate::engine::{CommandEvent, CommandStart, Event, Recap};
+use crate::runs::recorder::{OpenStore, Recorder};
+use crate::runs::{
+    HostCounts, RecordedEvent, Retention, RunEnd, RunId, RunOutcome, RunStart, RunSummary, StageRecord, timestamp_text,
+};
+use crate::value::SecretTexts;
+
+/// Where a run is recorded.
+pub struct RecordSettings {
+    /// The store, in words.
+    pub name: String,
+    pub open: OpenStore,
+    pub retention: Retention,
+}
+
+pub(super) struct Record {
+    run: RunId,
+    /// Until the run starts.
+    settings: Option<RecordSettings>,
+    recorder: Option<Recorder>,
+    hidden: SecretTexts,
+    events: Vec<RecordedEvent>,
+    summary: RunSummary,
+    end: Option<RunEnd>,
+}
+
+impl Record {
+    pub(super) fn of_run(run: RunId, settings: RecordSettings, hidden: SecretTexts) -> Record {
+        Record {
+            run,
+            settings: Some(settings),
+            recorder: None,
+            hidden,
+            events: Vec::new(),
+            summary: RunSummary::default(),
+            end: None,
+        }
+    }
+
+    fn start(&mut self, at: SystemTime, start: &CommandStart) {
+        let Some(settings) = self.settings.take() else { return };
+        let start = RunStart {
+            id: self.run,
+            command: start.command.clone(),
+            command_line: start.command_line.clone(),
+            user: start.user.clone(),
+            pid: start.pid,
+            version: start.version.to_owned(),
+            check: start.check,
+            started: at,
+        };
+        self.recorder = Some(Recorder::start_recording(start, settings.retention, settings.open));
+    }
+
+    fn command_event(&mut self, at: SystemTime, event: &CommandEvent) {
+        match event {
+            CommandEvent::Start(start) => self.start(at, start),
+            CommandEvent::Deployment { name, .. } => self.summary.deployment = Some(name.clone()),
+            CommandEvent::StageStart { stage, check, .. } => self.summary.stages.push(StageRecord {
+                stage: stage.clone(),
+                check: *check,
+                started: timestamp_text(at),
+                ended: None,
+                outcome: None,
+                changes: None,
+            }),
+            CommandEvent::StageEnd { stage, outcome, changes } => {
+                let open = self.summary.stages.iter_mut().rfind(|open| open.ended.is_none() && open.stage == *stage);
+                if let Some(open) = open {
+                    (open.ended, open.outcome) = (Some(timestamp_text(at)), Some((*outcome).to_owned()));
+                    open.changes = *changes;
+                }
+            }
+            CommandEvent::Message { .. } => {}
+            CommandEvent::End { outcome, exit_code } => {
+                let outcome = RunOutcome::outcome_named(outcome).unwrap_or(RunOutcome::Error);
+                for open in self.summary.stages.iter_mut().filter(|open| open.ended.is_none()) {
+                    (open.ended, open.outcome) = (Some(timestamp_text(at)), Some(outcome.outcome_word().to_owned()));
+                }
+                self.end = Some(RunEnd { ended: at, outcome, exit_code: *exit_code, complete: true });
+            }
+        }
+    }
+
+    fn recap(&mut self, recap: &Recap) {
+        for (host, counts) in &recap.hosts {
+            let counts = HostCounts {
+                ok: counts.ok,
+                changed: counts.changed,
+                unreachable: counts.unreachable,
+                failed: counts.failed,
+                skipped: counts.skipped,
+                rescued: counts.rescued,
+                ignored: counts.ignored,
+            };
+            self.summary.hosts.entry(host.to_string()).or_default().add_counts(&counts);
+        }
+    }
+
+    fn problem(&self) -> io::Result<()> {
+        self.recorder.as_ref().and_then(Recorder::take_problem).map_or(Ok(()), |words| Err(io::Error::other(words)))
+    }
+}
+
+impl Report for Record {
+    fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Command(event) => self.command_event(at, event),
+            Event::Recap(recap) => self.recap(recap),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, event: &RecordedEvent) -> io::Result<()> {
+        let line = without_secrets(&event.line, &self.hidden);
+        self.events.push(RecordedEvent { sequence: event.sequence, line });
+        Ok(())
+    }
+
+    fn takes_lines(&self) -> bool {
+        true
+    }
+
+    fn show(&mut self) -> io::Result<()> {
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| !self.events.is_empty()) {
+            recorder.add_events(std::mem::take(&mut self.events), &self.summary);
+        }
+        self.problem()
+    }
+
+    fn close(&mut self, failures: bool) -> io::Result<()> {
+        let Some(recorder) = &mut self.recorder else { return Ok(()) };
+        recorder.add_events(std::mem::take(&mut self.events), &self.summary);
+        if let Some(end) = self.end.take() {
+            let exit_code = end.exit_code.max(u8::from(failures));
+            recorder.finish_recording(&self.summary, RunEnd { exit_code, ..end });
+        }
+        self.problem()
+    }
+}
+
+/// The last look at what is written to a disk. Events are masked before; this finds what is in a field that nobody thought of.
+fn without_secrets(line: &str, hidden: &SecretTexts) -> String {
+    if matches!(hidden.hide(line), std::borrow::Cow::Borrowed(_)) {
+        return line.to_owned();
+    }
+    match serde_json::from_str::<Plain>(line) {
+        Ok(event) => masked_texts(event, hidden).to_string(),
+        Err(_) => hidden.hide(line).into_owned(),
+    }
+}
+
+fn masked_texts(value: Plain, hidden: &SecretTexts) -> Plain {
+    match value {
+        Plain::String(text) => Plain::String(hidden.hide(&text).into_owned()),
+        Plain::Array(items) => items.into_iter().map(|item| masked_texts(item, hidden)).collect(),
+        Plain::Object(fields) => {
+            let fields = fields.into_iter();
+            Plain::Object(
+                fields.map(|(name, value)| (hidden.hide(&name).into_owned(), masked_texts(value, hidden))).collect(),
+            )
+        }
+        // A time or a count may have the digits of a secret, and is none. Values of results are masked before.
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_in_any_field_is_hidden_and_a_line_stays_json() {
+        let hidden = SecretTexts::default();
+        hidden.add_secret("tops3cret");
+        hidden.add_secret("123456");
+        let line = r#"{"host":"tops3cret","seconds":0.123456,"values":{"tops3cret":["a tops3cret"]}}"#;
+        let masked = without_secrets(line, &hidden);
+        assert_eq!(masked, r#"{"host":"***","seconds":0.123456,"values":{"***":["a ***"]}}"#);
+        assert_eq!(without_secrets("{}", &hidden), "{}");
+    }
+}
