@@ -120,7 +120,7 @@ fn a_run_is_listed_and_shown_as_it_was() {
         (&run["command"], &run["outcome"], &run["exit_code"]),
         (&"playbook".into(), &"failed".into(), &2.into())
     );
-    assert_eq!(run["command_line"], "windlass playbook -i h1,h2, p.yml");
+    assert_eq!(run["command_line"], "windlass playbook -i 'h1,h2,' p.yml");
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/events.md")).unwrap();
     let undocumented = run.as_object().unwrap().keys().find(|field| !page.contains(&format!("`{field}`")));
     assert_eq!(undocumented, None);
