@@ -28,6 +28,8 @@ fn windlass(directory: &Path, variables: &[(&str, &str)], arguments: &[&str]) ->
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("ANSIBLE_")) {
         command.env_remove(name);
     }
+    // Set by .cargo/config.toml.
+    command.env_remove("WINDLASS_RUNS");
     command.env("NO_COLOR", "1").env("HOME", directory).envs(variables.iter().copied());
     let output = command.current_dir(directory).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
