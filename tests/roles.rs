@@ -78,7 +78,7 @@ fn every_role_has_a_readme() {
 /// The settings that the role makes for a minor version are among the flags of that version.
 #[test]
 fn no_setting_of_the_etcd_role_is_unknown_to_the_version() {
-    let common = keys(&yaml(&root().join("roles/etcd/vars/main.yml"))["etcd_settings_of_all"]);
+    let common = keys(&yaml(&root().join("roles/etcd/vars/main/settings.yml"))["etcd_settings_of_all"]);
     let versions = yaml(&root().join("roles/etcd/vars/versions.yml"));
     let versions = versions["etcd_by_minor"].as_mapping().expect("minor versions").clone();
     assert_eq!(versions.len(), 4);
@@ -403,12 +403,9 @@ fn whatever_a_task_puts_into_a_shell_is_quoted() {
         below("roles").iter().for_each(|role| files_below(&role.join(directory), &mut files));
     }
     files_below(&root().join("playbooks"), &mut files);
-    let variables: Vec<Value> = below("roles")
-        .iter()
-        .map(|role| role.join("vars/main.yml"))
-        .filter(|file| file.is_file())
-        .map(|file| yaml(&file))
-        .collect();
+    let mut of_variables = Vec::new();
+    below("roles").iter().for_each(|role| files_below(&role.join("vars"), &mut of_variables));
+    let variables: Vec<Value> = of_variables.iter().map(|file| yaml(file)).collect();
     let mut seen = 0;
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "yml")) {
         let mut texts = Vec::new();
