@@ -141,6 +141,10 @@ impl Traces {
 
 impl Report for Traces {
     fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
+        // The command's own events come before and after what is traced.
+        if matches!(event, Event::Command(_)) {
+            return Ok(());
+        }
         self.last = at;
         if self.run.is_none() {
             self.run = Some(self.span(self.parent, "windlass".to_string(), at));
