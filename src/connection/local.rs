@@ -30,14 +30,13 @@ pub struct Local {
 }
 
 impl Local {
-    /// `name` is the inventory's name of the host, for messages. Programs start with an empty environment.
-    pub fn new(name: impl Into<String>) -> Self {
-        Local { name: name.into(), closed: AtomicBool::new(false), confined: None, surroundings: Arc::default() }
+    /// `name` is the inventory's name of the host, for messages.
+    pub fn new(name: impl Into<String>, surroundings: Arc<ProcessEnvironment>) -> Self {
+        Local { name: name.into(), closed: AtomicBool::new(false), confined: None, surroundings }
     }
 
     pub(super) fn of_target(target: &Target) -> Self {
-        let (confined, surroundings) = (target.confined.clone(), target.surroundings.clone());
-        Local { confined, surroundings, ..Local::new(&*target.name) }
+        Local { confined: target.confined.clone(), ..Local::new(&*target.name, target.surroundings.clone()) }
     }
 }
 
@@ -162,7 +161,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_reads_its_input_and_gives_its_output_and_code() {
-        let mut process = Local::new("here").start("cat; echo bad >&2; exit 3").await.unwrap();
+        let mut process = Local::new("here", Arc::default()).start("cat; echo bad >&2; exit 3").await.unwrap();
         process.stdin.write_all(b"hello").await.unwrap();
         drop(process.stdin);
         assert_eq!(all(process.stdout).await, "hello");
@@ -172,13 +171,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_signal_is_reported() {
-        let process = Local::new("here").start("kill -9 $$").await.unwrap();
+        let process = Local::new("here", Arc::default()).start("kill -9 $$").await.unwrap();
         assert_eq!(process.exit.await.unwrap(), Exit::Signal("9".into()));
     }
 
     #[tokio::test]
     async fn a_dropped_program_is_ended_with_its_children() {
-        let mut process = Local::new("here").start("sleep 300 & echo $!; wait").await.unwrap();
+        let mut process = Local::new("here", Arc::default()).start("sleep 300 & echo $!; wait").await.unwrap();
         let mut number = [0; 16];
         let n = process.stdout.read(&mut number).await.unwrap();
         let child: u32 = std::str::from_utf8(&number[..n]).unwrap().trim().parse().unwrap();
@@ -197,7 +196,7 @@ mod tests {
     async fn a_tunnel_reaches_a_port() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let mut near = Local::new("here").tunnel("127.0.0.1", port).await.unwrap();
+        let mut near = Local::new("here", Arc::default()).tunnel("127.0.0.1", port).await.unwrap();
         let (mut far, _) = listener.accept().await.unwrap();
         near.write_all(b"ping").await.unwrap();
         let mut got = [0; 4];
@@ -207,7 +206,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_connection_starts_nothing() {
-        let local = Local::new("here");
+        let local = Local::new("here", Arc::default());
         local.close().await;
         assert!(matches!(local.start("true").await, Err(Error::Lost { .. })));
     }

@@ -429,7 +429,7 @@ mod tests {
     async fn acquired(names: &[&str], directory: &str) -> Result<Lock, Error> {
         let hosts: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
         let opens: OpenLockHost = Arc::new(|name: Arc<str>| {
-            let host = Host((!name.starts_with("silent")).then(|| Local::new("here")));
+            let host = Host((!name.starts_with("silent")).then(|| Local::new("here", Arc::default())));
             Box::pin(async { Ok(LockHost { name, connection: Arc::new(host), user: None }) })
         });
         let run = holder::this_run(&Default::default(), "windlass apply");

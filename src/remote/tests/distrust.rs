@@ -55,11 +55,11 @@ exit 1
         let user = user.clone();
         async move { Remote::open(&Sessions::new(connection), Some(&user), &IndexMap::new()).await.err().unwrap() }
     };
-    let error = open(Arc::new(Changed(Local::new("here")))).await;
+    let error = open(Arc::new(Changed(Local::new("here", Arc::new(ProcessEnvironment::of_process()))))).await;
     let why = "windlass sends no password to this host, because its host key differs from the one at known_hosts:1";
     assert_eq!(error.hint().as_deref(), Some(why));
     assert!(!Path::new(&place.at("sudo.heard")).exists());
 
-    open(Arc::new(Local::new("here"))).await;
+    open(Arc::new(Local::new("here", Arc::new(ProcessEnvironment::of_process())))).await;
     assert_eq!(std::fs::read_to_string(place.at("sudo.heard")).unwrap(), "hunter2");
 }

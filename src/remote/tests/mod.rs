@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use super::*;
 use crate::connection::local::Local;
 use crate::connection::{self, Connection, Process, Stream};
+use crate::value::ProcessEnvironment;
 
 /// The kinds of `sh` that hosts have.
 pub(super) const SHELLS: [&str; 3] = ["dash", "bash", "busybox"];
@@ -36,7 +37,7 @@ impl Host {
         // Each is called `sh`, and behaves so.
         std::os::unix::fs::symlink(format!("/usr/bin/{shell}"), bin.path().join("sh")).unwrap();
         std::fs::set_permissions(bin.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        Arc::new(Host { local: Local::new("here"), shell, bin, start: ":" })
+        Arc::new(Host { local: Local::new("here", Arc::new(ProcessEnvironment::of_process())), shell, bin, start: ":" })
     }
 
     fn starting_with(start: &'static str) -> Arc<Host> {

@@ -40,7 +40,10 @@ impl Users {
         Some(Secret::new(format!("{name}'s")))
     }
     async fn become_user(&self, user: Become) -> Result<Remote, Error> {
-        let host = Arc::new(Login { local: Local::new("here"), user: self.login().to_owned() });
+        let host = Arc::new(Login {
+            local: Local::new("here", Arc::new(ProcessEnvironment::of_process())),
+            user: self.login().to_owned(),
+        });
         Remote::open(&Sessions::new(host), Some(&user), &IndexMap::new()).await
     }
     async fn reason(&self, user: Become) -> String {
@@ -196,7 +199,10 @@ async fn files_are_written_as_the_user_that_one_became() {
 async fn what_runs_as_another_user_ends_with_its_session() {
     let users = Users::new("end", "/bin/sh", FREE);
     for user in [sudo("root"), sudo(users.other())] {
-        let host = Arc::new(Login { local: Local::new("here"), user: users.login().to_owned() });
+        let host = Arc::new(Login {
+            local: Local::new("here", Arc::new(ProcessEnvironment::of_process())),
+            user: users.login().to_owned(),
+        });
         let sessions = Sessions::new(host);
         let remote = Remote::open(&sessions, Some(&user), &IndexMap::new()).await.unwrap();
         let command = shell("sleep 12345 & exec sleep 12345");
