@@ -2,7 +2,7 @@
 //! [`event_lines`](super::event_lines) writes. Names are never changed or removed while the format is 1; more may come.
 
 /// An event.
-pub struct EventDoc {
+pub(super) struct EventDoc {
     pub name: &'static str,
     pub meaning: &'static str,
     /// Beside [`ENVELOPE`]: name and meaning.
@@ -10,7 +10,7 @@ pub struct EventDoc {
 }
 
 /// What every event has.
-pub const ENVELOPE: &[(&str, &str)] = &[
+pub(super) const ENVELOPE: &[(&str, &str)] = &[
     ("event", "its name"),
     ("format", "the number 1"),
     ("run", "the id of the run: a ULID; ids sort by time"),
@@ -26,7 +26,7 @@ const RESULT: (&str, &str) = ("result", "the [result](#results)");
 const HOSTS: (&str, &str) = ("hosts", "their names");
 
 /// All events, in alphabetical order.
-pub const EVENTS: &[EventDoc] = &[
+pub(super) const EVENTS: &[EventDoc] = &[
     EventDoc {
         name: "async_poll",
         meaning: "a background task was queried and still runs",
@@ -176,7 +176,7 @@ pub const EVENTS: &[EventDoc] = &[
 ];
 
 /// What a task has.
-pub const TASK_FIELDS: &[(&str, &str)] = &[
+pub(super) const TASK_FIELDS: &[(&str, &str)] = &[
     ("id", "its number; no other task of the run has it"),
     ("name", "its name with values in it, and with `role : ` before it"),
     ("role", "its role, or null"),
@@ -186,7 +186,7 @@ pub const TASK_FIELDS: &[(&str, &str)] = &[
 ];
 
 /// What a result may have; all have the first three.
-pub const RESULT_FIELDS: &[(&str, &str)] = &[
+pub(super) const RESULT_FIELDS: &[(&str, &str)] = &[
     ("status", "`ok`, `changed`, `skipped`, `ignored`, `failed` or `unreachable`"),
     ("changed", "whether the host was changed"),
     ("seconds", "how long it took"),

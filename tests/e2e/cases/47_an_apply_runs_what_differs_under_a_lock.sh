@@ -63,3 +63,14 @@ cat "$scratch/one" "$scratch/two"
 [ $((first + second)) = 1 ] || broken "they end with $first and $second, not with 0 and 1"
 grep -aqhE "locked by .*: windlass apply|another run is taking the lock at the same time|something changed on the hosts while planning" "$scratch/one" "$scratch/two" || broken "the other does not say why"
 healthy
+
+# Every run is recorded, under the id that its journal on the hosts has.
+run=$(on h1 "sed -n 's/.*\"apply\":\"\\([a-z0-9]*\\)\".*/\\1/p' /var/lib/windlass/karmada/journal")
+[ -n "$run" ] || broken "the journal has no run"
+windlass logs "$run"
+exits 0
+says 'applying etcd: '
+says '^PLAY RECAP'
+windlass runs --deployment karmada --limit 100
+exits 0
+says "^${run:0:12} .* apply +karmada "
