@@ -492,8 +492,10 @@ fn no_task_depends_on_the_wording_of_a_message() {
 }
 
 /// The outputs of commands on which tasks may decide, because they are data and not messages: each with the reason.
-const OUTPUTS_THAT_ARE_DATA: [(&str, &str); 13] = [
+const OUTPUTS_THAT_ARE_DATA: [(&str, &str); 15] = [
     ("etcd_activity", "`systemctl is-active` prints one of the states that systemd documents"),
+    ("etcd_restore_mounts", "our script prints figures, and `mount` and `below PATH` for mount points"),
+    ("etcd_restore_old", "our script prints the directories with data, `complete`, and the recorded members"),
     ("etcd_runs", "`etcd --version` prints the version, which the role installs"),
     ("etcd_up_to_date", "`sha256sum --check` prints `FILE: OK` for each file, in the locale C"),
     ("etcd_user_entry", "`getent passwd` prints the comment that windlass gave the user"),
@@ -557,11 +559,11 @@ fn no_task_depends_on_the_words_that_a_script_prints() {
 
 /// The verbs with which names of plays and tasks begin. Add one if none of these says what a new task does.
 #[rustfmt::skip]
-const VERBS: [&str; 60] = [
+const VERBS: [&str; 64] = [
     "Add", "Apply", "Archive", "Check", "Choose", "Clear", "Compare", "Complete", "Compute", "Configure", "Connect", "Copy", "Count",
-    "Create", "Decide", "Deploy", "Drain", "Find", "Forbid", "Generate", "Grant", "Group", "Install", "Join", "List", "Load",
-    "Log", "Mark", "Measure", "Move", "Observe", "Parse", "Promote", "Publish", "Query", "Read", "Record", "Recover",
-    "Register", "Reload", "Remove", "Renew", "Report", "Request", "Restart", "Roll", "Run", "Save", "Set", "Show",
+    "Create", "Decide", "Deploy", "Drain", "Exchange", "Find", "Forbid", "Generate", "Grant", "Group", "Install", "Join", "List", "Load",
+    "Log", "Mark", "Measure", "Move", "Observe", "Parse", "Prepare", "Promote", "Publish", "Query", "Read", "Record", "Recover",
+    "Register", "Release", "Reload", "Remove", "Renew", "Report", "Request", "Restart", "Restore", "Roll", "Run", "Save", "Set", "Show",
     "Start", "Stop", "Store", "Submit", "Take", "Turn", "Update", "Upgrade", "Wait", "Write",
 ];
 
@@ -662,12 +664,15 @@ fn playbooks_name(name: &str) -> bool {
 const FOR_USERS: [&str; 2] = [variable::FOREIGN_MEMBERS, variable::HOST_LABELS];
 
 /// What playbooks take themselves.
-const OF_PLAYBOOKS: [&str; 6] = [
+const OF_PLAYBOOKS: [&str; 9] = [
     variable::COMPONENT,
     variable::CONFIRM_CLUSTER_NAME,
     variable::CONFIRM_INSTANCE,
     variable::ETCD_BACKUP_ID,
     variable::ETCD_BACKUP_STAGING,
+    variable::ETCD_RESTORE_BACKUP,
+    variable::ETCD_RESTORE_ID,
+    variable::ETCD_RESTORE_SNAPSHOT,
     variable::HOST,
 ];
 

@@ -36,7 +36,8 @@ impl<'s> Removal<'s> {
     /// The name differs; the lock is held; a run could not continue.
     pub async fn carry_out(&self, name: &str, request: &LockRequest, control: &Control) -> Result<Outcome, Error> {
         if name != self.deployment.name {
-            return Err(Error::WrongName { name: self.deployment.name.clone(), typed: name.to_owned() });
+            let (name, typed) = (self.deployment.name.clone(), name.to_owned());
+            return Err(Error::WrongName { name, typed, done: "removed" });
         }
         let lock = self.deployment.lock(request, control).await?;
         let outcome = self.locked(&lock, control).await;

@@ -68,8 +68,8 @@ pub enum Error {
     OtherHosts { name: String },
     #[error("--limit {limit} names no host of the inventory")]
     NoHostWithin { limit: String },
-    #[error("the deployment is named {name}, not {typed}; windlass removed nothing")]
-    WrongName { name: String, typed: String },
+    #[error("the deployment is named {name}, not {typed}; windlass {done} nothing")]
+    WrongName { name: String, typed: String, done: &'static str },
 }
 
 impl From<Diagnostic> for Error {

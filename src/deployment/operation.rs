@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::changes::Changes;
 use super::control::{Control, LockRequest, Outcome, Progress};
-use super::etcd::{self, check::skipping};
+use super::etcd::{self, check::skipping, restore::Restoration};
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
 use super::plan::{ASKED, Observed, asked, moved};
@@ -31,6 +31,8 @@ pub enum Operation {
     RemoveEtcdMembers { names: Vec<String>, even: bool, skip: Vec<String> },
     /// Removes dead etcd members, and adds hosts of the inventory that are no members.
     ReplaceEtcdMembers { names: Vec<String>, skip: Vec<String> },
+    /// Exchanges the data of the etcd cluster as a whole, or starts its members.
+    RestoreEtcd(Restoration),
 }
 
 impl Operation {
@@ -43,6 +45,7 @@ impl Operation {
             Operation::RemoveHost(_) => "remove-host",
             Operation::RemoveEtcdMembers { .. } => "etcd remove-member",
             Operation::ReplaceEtcdMembers { .. } => "etcd replace-member",
+            Operation::RestoreEtcd(restoration) => restoration.name(),
         }
     }
 
@@ -55,12 +58,16 @@ impl Operation {
             Operation::RemoveHost(host) => RecordedOperation::RemoveHost(host),
             Operation::RemoveEtcdMembers { names, even, .. } => RecordedOperation::RemoveEtcdMembers { names, even },
             Operation::ReplaceEtcdMembers { names, .. } => RecordedOperation::ReplaceEtcdMembers { names },
+            Operation::RestoreEtcd(restoration) => restoration.recorded(),
         }
     }
 
     /// Whether it may be run after an operation that did not come to its end: the same one, which it resumes; or one whose work it
     /// includes. An apply is not in its way, as the next plan shows what was left undone.
     fn may_follow(&self, unfinished: &Journal) -> bool {
+        if matches!(self, Operation::RestoreEtcd(restoration) if restoration.may_follow(&unfinished.operation)) {
+            return true;
+        }
         let is_whole =
             matches!(self, Operation::Upgrade { component: None, .. } | Operation::Rollback { component: None });
         let operation = &unfinished.operation;
@@ -82,7 +89,8 @@ impl Operation {
 
     /// Whether it changes members of etcd.
     fn is_of_etcd(&self) -> bool {
-        matches!(self, Operation::RemoveEtcdMembers { .. } | Operation::ReplaceEtcdMembers { .. })
+        use Operation::{RemoveEtcdMembers, ReplaceEtcdMembers, RestoreEtcd};
+        matches!(self, RemoveEtcdMembers { .. } | ReplaceEtcdMembers { .. } | RestoreEtcd(_))
     }
 
     /// The file of its playbook.
@@ -94,6 +102,7 @@ impl Operation {
             Operation::RemoveHost(_) => "remove-host.yml",
             Operation::RemoveEtcdMembers { .. } => "etcd-remove-member.yml",
             Operation::ReplaceEtcdMembers { .. } => "etcd-replace-member.yml",
+            Operation::RestoreEtcd(restoration) => restoration.playbook(),
         }
     }
 
@@ -107,6 +116,9 @@ impl Operation {
             }
             return vars;
         }
+        if let Operation::RestoreEtcd(restoration) = self {
+            return restoration.playbook_variables();
+        }
         let mut vars = Vars::default();
         let mut set = |name: &str, value: &str| {
             vars.insert(name.into(), Value::from(value));
@@ -119,10 +131,8 @@ impl Operation {
             Operation::Rollback { component } => {
                 component.iter().for_each(|component| set(variable::COMPONENT, component))
             }
-            Operation::RenewCertificates
-            | Operation::RemoveEtcdMembers { .. }
-            | Operation::ReplaceEtcdMembers { .. } => {}
             Operation::RemoveHost(host) => set(variable::HOST, host),
+            _ => {}
         }
         vars
     }
@@ -289,7 +299,7 @@ impl<'s> PreparedOperation<'s> {
 mod tests {
     use super::*;
 
-    fn all() -> [Operation; 6] {
+    fn all() -> [Operation; 7] {
         let component = || Some("scheduler".to_owned());
         [
             Operation::Upgrade { component: component(), bundle: Some("/srv/bundle".into()) },
@@ -302,6 +312,7 @@ mod tests {
                 skip: vec!["fsync".into()],
             },
             Operation::ReplaceEtcdMembers { names: vec!["h4".into()], skip: Vec::new() },
+            Operation::RestoreEtcd(etcd::restore::tests::restore_of("20261124T043051Z-r164")),
         ]
     }
 
@@ -319,15 +330,21 @@ mod tests {
             ("etcd_removed_members", text("roles/etcd/defaults/main.yml")),
             ("etcd_allow_even", text("roles/etcd/defaults/main.yml")),
             ("etcd_skip_checks", text("roles/etcd/defaults/main.yml")),
+            ("etcd_restore_snapshot", text("roles/etcd/tasks/restore_prepare.yml")),
+            ("etcd_restore_backup", text("roles/etcd/vars/restore.yml")),
+            ("etcd_restore_id", text("roles/etcd/vars/restore.yml")),
+            ("etcd_restore_lost", text("roles/etcd/defaults/main.yml")),
+            ("etcd_restore_releases", text("roles/etcd/defaults/main.yml")),
+            ("etcd_restore_abandons", text("roles/etcd/defaults/main.yml")),
         ];
         for operation in all() {
             assert!(root.join("playbooks").join(operation.playbook()).is_file(), "{operation:?}");
             for name in operation.vars().keys() {
                 let reader = readers.iter().find(|(known, _)| *known == &**name).map(|(_, text)| text);
                 assert!(
-                    reader.is_some_and(
-                        |text| text.contains(&format!("{{{{ {name} ")) || text.contains(&format!("{name}:"))
-                    ),
+                    reader.is_some_and(|text| [format!("{{{{ {name} "), format!("{name}:"), format!("{name}.name")]
+                        .iter()
+                        .any(|way| text.contains(way))),
                     "{name}"
                 );
             }
@@ -371,6 +388,7 @@ mod tests {
                 "remove-host h4",
                 "etcd remove-member h4 h5 --allow-even",
                 "etcd replace-member h4",
+                "etcd restore 20261124T043051Z-r164",
             ]
         );
     }

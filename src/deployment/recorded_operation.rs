@@ -26,6 +26,13 @@ pub enum RecordedOperation {
     ReplaceEtcdMembers {
         names: Vec<String>,
     },
+    /// Of the backup of this name.
+    RestoreEtcd {
+        backup: String,
+    },
+    UndoRestore,
+    ReleaseRestore,
+    RecoverEtcd,
 }
 
 /// A text that names no operation.
@@ -64,6 +71,10 @@ impl RecordedOperation {
             ["etcd", "replace-member", names @ ..] if !names.is_empty() => {
                 RecordedOperation::ReplaceEtcdMembers { names: plain_names(names)? }
             }
+            ["etcd", "restore", "--undo"] => RecordedOperation::UndoRestore,
+            ["etcd", "restore", "--release"] => RecordedOperation::ReleaseRestore,
+            ["etcd", "restore", backup] => RecordedOperation::RestoreEtcd { backup: plain(backup)? },
+            ["etcd", "recover"] => RecordedOperation::RecoverEtcd,
             _ => return None,
         })
     }
@@ -90,6 +101,10 @@ impl fmt::Display for RecordedOperation {
                 write!(f, "etcd remove-member {}{}", names.join(" "), if *even { " --allow-even" } else { "" })
             }
             RecordedOperation::ReplaceEtcdMembers { names } => write!(f, "etcd replace-member {}", names.join(" ")),
+            RecordedOperation::RestoreEtcd { backup } => write!(f, "etcd restore {backup}"),
+            RecordedOperation::UndoRestore => f.write_str("etcd restore --undo"),
+            RecordedOperation::ReleaseRestore => f.write_str("etcd restore --release"),
+            RecordedOperation::RecoverEtcd => f.write_str("etcd recover"),
         }
     }
 }
@@ -125,6 +140,10 @@ mod tests {
             "etcd remove-member h4 h5",
             "etcd remove-member h4 --allow-even",
             "etcd replace-member h4",
+            "etcd restore 20261124T043051Z-r164",
+            "etcd restore --undo",
+            "etcd restore --release",
+            "etcd recover",
         ] {
             let operation = RecordedOperation::parse(command).unwrap();
             assert_eq!(operation.to_string(), command);
@@ -149,6 +168,9 @@ mod tests {
             "remove-host --yes",
             "remove-host h1 h2",
             "etcd replace-member",
+            "etcd restore",
+            "etcd restore --yes",
+            "etcd restore a b",
             "etcd remove-member --yes",
             "etcd remove-member --allow-even",
         ] {

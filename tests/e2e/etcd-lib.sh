@@ -82,3 +82,23 @@ nothing_lost() {
   [ "$count" -gt 20 ] || broken "there were only $count writes"
   rm -rf "$scratch/writer"
 }
+
+# killed_at TASK ARGUMENT...: runs windlass, and kills it when it has begun the task.
+killed_at() {
+  local task=$1 run n=0
+  shift
+  echo "+ windlass $* (killed at: $task)"
+  "$WINDLASS" "$@" >"$output" 2>&1 </dev/null &
+  run=$!
+  until grep -aqF -- ": $task]" "$output"; do
+    kill -0 $run 2>/dev/null || { cat "$output"; broken "it ended before: $task"; }
+    n=$((n + 1))
+    [ $n -lt 1800 ] || { cat "$output"; broken "it never says: $task"; }
+    sleep 0.1
+  done
+  sleep "${after:-0}"
+  # The last task may have ended meanwhile.
+  kill -9 $run 2>/dev/null || echo "(it had ended)"
+  wait $run || true
+  tail -5 "$output"
+}

@@ -1,10 +1,9 @@
 //! `windlass destroy`: removes a deployment, by its typed name.
 
-use anyhow::anyhow;
 use clap::Args;
 
-use super::SiteArgs;
-use crate::cli::{CliError, ExitCode, ask, note};
+use super::{SiteArgs, named};
+use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::LockRequest;
 use crate::deployment::destroy::Removal;
 
@@ -30,21 +29,9 @@ pub(crate) fn run_destroy(args: &DestroyArgs) -> Result<ExitCode, CliError> {
             deployment.name,
             deployment.hosts.join(", ")
         ));
-        let typed = match &args.name {
-            Some(name) => name.clone(),
-            None => {
-                let answer =
-                    ask::line_unless("Name of the deployment to destroy: ", &control.run.stopping).map_err(|_| {
-                        anyhow!(
-                            "cannot ask for the name: standard input is not a terminal\nhint: pass --name {}",
-                            deployment.name
-                        )
-                    })?;
-                match answer {
-                    Some(name) => name,
-                    None => return Ok(ExitCode::Interrupted),
-                }
-            }
+        let question = "Name of the deployment to destroy: ";
+        let Some(typed) = named(args.name.clone(), question, &deployment.name, control)? else {
+            return Ok(ExitCode::Interrupted);
         };
         let request = LockRequest { command: "windlass destroy".to_owned(), breaks: args.break_lock, abandons: false };
         Ok(removal.carry_out(&typed, &request, control).await?.into())

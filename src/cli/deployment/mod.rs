@@ -201,6 +201,25 @@ fn agrees(question: &str, otherwise: &str, control: &Control) -> Result<bool, Cl
     Ok(answer.is_some_and(|answer| truth::is_yes(&answer)))
 }
 
+/// The deployment's name, given as an option or typed. None: the run was ended.
+///
+/// # Errors
+/// There is no terminal.
+fn named(
+    given: Option<String>,
+    question: &str,
+    deployment: &str,
+    control: &Control,
+) -> Result<Option<String>, CliError> {
+    if given.is_some() {
+        return Ok(given);
+    }
+    let answer = super::ask::line_unless(question, &control.run.stopping);
+    Ok(answer.map_err(|_| {
+        anyhow!("cannot ask for the name: standard input is not a terminal\nhint: pass --name {deployment}")
+    })?)
+}
+
 /// Reports that nothing was changed, because the answer was no or the run was ended.
 fn declined(control: &Control) -> ExitCode {
     super::note("nothing was changed");

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, declined, plan_text, progress_messages, show};
+use super::{SiteArgs, agrees, declined, named, plan_text, progress_messages, show};
 use crate::cli::{CliError, ExitCode, note, working_directory};
 use crate::deployment::operation::{Operation, PreparedOperation};
-use crate::deployment::{LockRequest, Outcome};
+use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
 
 #[derive(Debug, Args)]
 pub(super) struct OperationArgs {
@@ -95,28 +95,69 @@ pub(super) fn run_operation(args: &OperationArgs, operation: Operation) -> Resul
     args.site.carry_out(command, &[], async |site, control| {
         let request =
             LockRequest { command: format!("windlass {name}"), breaks: args.break_lock, abandons: args.abandon };
-        let Some(prepared) = PreparedOperation::make(site, operation, &request, !args.check, control).await? else {
-            return Ok(ExitCode::Interrupted);
+        let consent = match (args.check, args.yes) {
+            (true, _) => Consent::OnlyShow,
+            (false, true) => Consent::Given,
+            (false, false) => Consent::Asked,
         };
-        show(&plan_text::operation(&prepared, site.verbosity > 0), site)?;
-        if let Some(journal) = &prepared.interrupted {
-            note(&progress_messages::interrupted(journal, prepared.resumes()));
-        }
-        if !prepared.found.failures.is_empty() {
-            note(&format!("error: cannot carry out {name}: its dry run failed"));
-            return Ok(match prepared.found.outcome() {
-                Outcome::Unreachable => ExitCode::Unreachable,
-                _ => ExitCode::Failed,
-            });
-        }
-        // One that is given up leaves its journal, which this one closes.
-        let gives_up = args.abandon && prepared.interrupted.is_some() && !prepared.resumes();
-        if args.check || prepared.is_empty() && !gives_up {
-            return Ok(ExitCode::Ok);
-        }
-        if !args.yes && !agrees("Continue?", "--yes skips the question, --check only shows this", control)? {
-            return Ok(declined(control));
-        }
-        Ok(prepared.carry_out(&request, control).await?.into())
+        carry_out_operation(site, control, operation, &request, consent).await
     })
+}
+
+/// How a person agrees to what an operation would change.
+pub(super) enum Consent {
+    /// Nothing is to be changed.
+    OnlyShow,
+    Given,
+    Asked,
+    /// With the deployment's name, as an option or typed.
+    Name(Option<String>),
+}
+
+/// As [`run_operation`], for a command with other options.
+pub(super) async fn carry_out_operation(
+    site: &Site,
+    control: &Control,
+    operation: Operation,
+    request: &LockRequest,
+    consent: Consent,
+) -> Result<ExitCode, CliError> {
+    let name = operation.name();
+    let changes = !matches!(consent, Consent::OnlyShow);
+    let Some(prepared) = PreparedOperation::make(site, operation, request, changes, control).await? else {
+        return Ok(ExitCode::Interrupted);
+    };
+    show(&plan_text::operation(&prepared, site.verbosity > 0), site)?;
+    if let Some(journal) = &prepared.interrupted {
+        note(&progress_messages::interrupted(journal, prepared.resumes()));
+    }
+    if !prepared.found.failures.is_empty() {
+        note(&format!("error: cannot carry out {name}: its dry run failed"));
+        return Ok(match prepared.found.outcome() {
+            Outcome::Unreachable => ExitCode::Unreachable,
+            _ => ExitCode::Failed,
+        });
+    }
+    // One that is given up leaves its journal, which this one closes.
+    let gives_up = request.abandons && prepared.interrupted.is_some() && !prepared.resumes();
+    if !changes || prepared.is_empty() && !gives_up {
+        return Ok(ExitCode::Ok);
+    }
+    match consent {
+        Consent::OnlyShow | Consent::Given => {}
+        Consent::Asked => {
+            if !agrees("Continue?", "--yes skips the question, --check only shows this", control)? {
+                return Ok(declined(control));
+            }
+        }
+        Consent::Name(name) => {
+            let deployment = &prepared.deployment.name;
+            let question = "Name of the deployment, to continue: ";
+            let Some(typed) = named(name, question, deployment, control)? else { return Ok(declined(control)) };
+            if typed != *deployment {
+                return Err(Error::WrongName { name: deployment.clone(), typed, done: "changed" }.into());
+            }
+        }
+    }
+    Ok(prepared.carry_out(request, control).await?.into())
 }

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub(super) use staging::{PARTIAL, Staging, prepare_directory};
+pub(super) use staging::{PARTIAL, Staging, prepare_directory, remove_abandoned};
 
 use super::contract::{Reported, StatusNumber};
 use super::plan::digest_to_hex;
@@ -106,6 +106,13 @@ pub enum BackupError {
     OpenDirectory { path: PathBuf, why: String },
     #[error("{}", failures.join("\n"))]
     NotTaken { failures: Vec<String> },
+    #[error("the backup {} cannot be used: {why}; nothing was changed\nhint: windlass etcd backups lists those that can", path.display())]
+    Unusable { path: PathBuf, why: String },
+    #[error(
+        "the backup {} is of {found}, and this deployment's etcd is {wanted}; nothing was changed\n\
+         hint: --foreign restores it nevertheless", path.display()
+    )]
+    Foreign { path: PathBuf, found: String, wanted: String },
     #[error("the snapshot that arrived is damaged: {0}; nothing was kept")]
     Damaged(String),
     #[error("{} has backups of {found}, and this deployment's etcd is {wanted}\nhint: use a separate directory for every deployment", path.display())]
@@ -186,7 +193,7 @@ pub(super) fn finish_backup(
     }
     fs::remove_file(&raw).map_err(io_error(&raw))?;
     let (compressed_size, compressed_sha256) = digest(&packed).map_err(io_error(&packed))?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = now();
     let manifest = Manifest {
         layout: LAYOUT,
         deployment,
@@ -220,7 +227,7 @@ pub(super) fn finish_backup(
     let backup = Backup { name, path, manifest: Ok(manifest.clone()) };
     let mut made =
         BackupResult { backup, manifest, removed: Vec::new(), kept: None, failures: Vec::new(), silent: Vec::new() };
-    if let Err(error) = staging::remove_abandoned(directory) {
+    if let Err(error) = remove_abandoned(directory) {
         made.failures.push(format!("an abandoned backup cannot be removed: {error}"));
     }
     // The snapshot of a member that stands alone may lack what the others have: nothing older goes for it.
@@ -409,10 +416,24 @@ fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// `20261124T043000Z`
-fn timestamp(seconds: u64) -> String {
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn time(seconds: u64) -> chrono::DateTime<chrono::Utc> {
     let at = i64::try_from(seconds).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
-    at.unwrap_or_default().format("%Y%m%dT%H%M%SZ").to_string()
+    at.unwrap_or_default()
+}
+
+/// `20261124T043000Z`
+pub(super) fn timestamp(seconds: u64) -> String {
+    time(seconds).format("%Y%m%dT%H%M%SZ").to_string()
+}
+
+/// `2026-11-24 04:30:00 UTC`
+pub(super) fn time_text(seconds: u64) -> String {
+    time(seconds).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 #[cfg(test)]

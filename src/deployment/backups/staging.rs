@@ -48,7 +48,7 @@ impl Staging {
 }
 
 /// Removes the partial backups of processes that were killed.
-pub(super) fn remove_abandoned(directory: &Path) -> io::Result<()> {
+pub(in crate::deployment) fn remove_abandoned(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)?.flatten() {
         let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL) && entry.file_type()?.is_dir();
         let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|then| then.elapsed().ok());

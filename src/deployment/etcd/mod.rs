@@ -1,8 +1,10 @@
-//! What `windlass etcd` does that changes nothing in the cluster: the checks, backups. The rest are
+//! What `windlass etcd` does that changes nothing in the cluster: the checks, backups; and what a restore needs. The rest are
 //! [operations](super::operation::Operation).
 
 pub mod backup;
 pub mod check;
+pub mod recover;
+pub mod restore;
 
 use super::contract::Reported;
 use super::control::Control;

@@ -3,6 +3,8 @@
 mod backup;
 mod check;
 mod member;
+mod recover;
+mod restore;
 
 use clap::{Args, Subcommand};
 
@@ -26,6 +28,10 @@ enum EtcdCommand {
     ReplaceMember(Box<member::ReplaceMemberArgs>),
     /// List the backups in a directory, and verify each of them
     Backups(backup::BackupsArgs),
+    /// Start the members of a cluster that lost its majority, or show what is left of it and how to restore it
+    Recover(Box<recover::RecoverArgs>),
+    /// Restore the cluster from a backup: every member from the same snapshot; the old data is kept
+    Restore(Box<restore::RestoreArgs>),
 }
 
 /// The checks that are skipped.
@@ -44,5 +50,7 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
         EtcdCommand::RemoveMember(args) => member::remove_member(args),
         EtcdCommand::ReplaceMember(args) => member::replace_member(args),
         EtcdCommand::Backups(args) => backup::print_backups(args),
+        EtcdCommand::Recover(args) => recover::run_recover(args),
+        EtcdCommand::Restore(args) => restore::run_restore(args),
     }
 }

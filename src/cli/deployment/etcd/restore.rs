@@ -1,0 +1,77 @@
+//! `windlass etcd restore`: from a backup, and what follows: its release, or the way back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::deployment::SiteArgs;
+use crate::cli::deployment::operation::{Consent, carry_out_operation};
+use crate::cli::{CliError, ExitCode, working_directory};
+use crate::deployment::LockRequest;
+use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
+use crate::deployment::operation::Operation;
+
+#[derive(Debug, Args)]
+pub(super) struct RestoreArgs {
+    /// The backup: a directory that windlass etcd backup made
+    #[arg(value_name = "BACKUP", required_unless_present_any = ["undo", "release"])]
+    backup: Option<PathBuf>,
+    /// Move the data from before the last restore back; what was written since is lost
+    #[arg(long, conflicts_with_all = ["backup", "release"])]
+    undo: bool,
+    /// Start the controllers that the last restore holds; it can no longer be undone with --undo
+    #[arg(long, conflicts_with = "backup")]
+    release: bool,
+    /// Start the controllers at once, for rehearsals: Karmada then makes its members what the backup says
+    #[arg(long, conflicts_with_all = ["undo", "release"])]
+    release_automatically: bool,
+    /// A member of the present cluster whose machine is gone for good, and that the inventory lacks
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["undo", "release"])]
+    lost: Vec<String>,
+    /// Restore a backup of another deployment or cluster
+    #[arg(long, conflicts_with_all = ["undo", "release"])]
+    foreign: bool,
+    /// The deployment's name, to skip the prompt
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Only show what would be done
+    #[arg(long)]
+    check: bool,
+    /// Take over the lock from a run that still holds it, such as a suspended one
+    #[arg(long, conflicts_with = "check")]
+    break_lock: bool,
+    /// Give up another operation that was interrupted and cannot be resumed, and restore all members again
+    #[arg(long)]
+    abandon: bool,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
+    let here = working_directory()?;
+    args.site.carry_out(&[], async |site, control| {
+        // Its snapshot is there until the restore has ended.
+        let mut unpacked = None;
+        let operation = match &args.backup {
+            Some(backup) => {
+                let options = RestoreOptions {
+                    lost: args.lost.clone(),
+                    foreign: args.foreign,
+                    releases: args.release_automatically,
+                    abandons: args.abandon,
+                };
+                let backup = unpack_backup(site, &here.join(backup), options, control).await?;
+                unpacked.insert(backup).operation.clone()
+            }
+            None if args.undo => Operation::RestoreEtcd(Restoration::Undo),
+            None => Operation::RestoreEtcd(Restoration::Release),
+        };
+        let request = LockRequest {
+            command: format!("windlass {}", operation.name()),
+            breaks: args.break_lock,
+            abandons: args.abandon,
+        };
+        let consent = if args.check { Consent::OnlyShow } else { Consent::Name(args.name.clone()) };
+        carry_out_operation(site, control, operation, &request, consent).await
+    })
+}

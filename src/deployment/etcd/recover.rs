@@ -1,0 +1,211 @@
+//! What is left of an etcd cluster that may have lost its majority, and what can be done.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::restore::removing_none;
+use super::{Reply, ask};
+use crate::deployment::backups::Backup;
+use crate::deployment::contract::{Reported, StatusNumber};
+use crate::deployment::{Control, Error, Site};
+
+/// What `etcd-survivors.yml` found.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Survivors {
+    pub layout: u32,
+    pub cluster: String,
+    /// The names of all members, as those that answer know them.
+    pub members: Vec<String>,
+    /// The hosts that answer.
+    pub hosts: Vec<Survivor>,
+}
+
+impl Reported for Survivors {
+    const PLAYBOOK: &'static str = "etcd-survivors.yml";
+    const VARIABLE: &'static str = "windlass_etcd_survivors";
+    const LAYOUT: u32 = 1;
+}
+
+/// A host that answers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Survivor {
+    pub host: String,
+    pub member: String,
+    /// As `systemctl is-active` prints it.
+    pub service: String,
+    pub has_data: bool,
+    pub has_leader: bool,
+    pub term: StatusNumber,
+    pub index: StatusNumber,
+    pub revision: StatusNumber,
+}
+
+fn number(number: &StatusNumber) -> u64 {
+    match number {
+        StatusNumber::Number(number) => u64::try_from(*number).unwrap_or_default(),
+        StatusNumber::Text(text) => text.parse().unwrap_or_default(),
+    }
+}
+
+impl Survivor {
+    fn runs(&self) -> bool {
+        matches!(self.service.as_str(), "active" | "activating")
+    }
+}
+
+impl Survivors {
+    pub fn has_leader(&self) -> bool {
+        self.hosts.iter().any(|host| host.has_leader)
+    }
+
+    /// Hosts whose member is stopped and can be started.
+    pub fn startable(&self) -> Vec<&str> {
+        let stopped = self.hosts.iter().filter(|host| host.has_data && !host.runs());
+        stopped.map(|host| host.host.as_str()).collect()
+    }
+
+    /// The member whose data is the most up to date: the highest term, then the highest index. None: no member runs.
+    fn best(&self) -> Option<&Survivor> {
+        let running = self.hosts.iter().filter(|host| host.has_data && number(&host.index) > 0);
+        running.max_by_key(|host| (number(&host.term), number(&host.index)))
+    }
+
+    /// A table of the hosts.
+    pub fn table(&self, unreachable: &BTreeMap<String, String>) -> String {
+        let mut text = format!(
+            "{:<16} {:<12} {:<5} {:<7} {:>8} {:>12} {:>12}\n",
+            "HOST", "ETCD", "DATA", "LEADER", "TERM", "INDEX", "REVISION"
+        );
+        let word = |it: bool| if it { "yes" } else { "no" };
+        for it in &self.hosts {
+            let figure = |figure: &StatusNumber| match number(figure) {
+                0 => "?".to_owned(),
+                figure => figure.to_string(),
+            };
+            let (term, index, revision) = (figure(&it.term), figure(&it.index), figure(&it.revision));
+            text.push_str(&format!(
+                "{:<16} {:<12} {:<5} {:<7} {term:>8} {index:>12} {revision:>12}\n",
+                it.host,
+                it.service,
+                word(it.has_data),
+                word(it.has_leader),
+            ));
+        }
+        unreachable.iter().for_each(|(host, why)| text.push_str(&format!("{host:<16} does not answer: {why}\n")));
+        text
+    }
+
+    /// What can be done about a cluster without a leader. `newest`: of the verified backups.
+    pub fn choices(&self, unreachable: &BTreeMap<String, String>, newest: Option<&Backup>) -> String {
+        let silent: Vec<&str> = unreachable.keys().map(String::as_str).collect();
+        let majority = self.members.len() / 2 + 1;
+        let running: Vec<&str> =
+            self.hosts.iter().filter(|it| it.has_data && it.runs()).map(|it| it.host.as_str()).collect();
+        let mut text = format!(
+            "{} has no leader: of its members {}, {majority} must run; running: {}\n\n",
+            self.cluster,
+            self.members.join(", "),
+            if running.is_empty() { "none".to_owned() } else { running.join(", ") },
+        );
+        let lost: Vec<&str> = self
+            .members
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !self.hosts.iter().any(|it| it.member == *name))
+            .collect();
+        let flags: String = lost.iter().map(|name| format!(" --lost {name}")).collect();
+        if !silent.is_empty() {
+            text.push_str(&format!(
+                "Nothing is lost if {} come{} back: repair the machines, then run this again.\n",
+                silent.join(", "),
+                if silent.len() == 1 { "s" } else { "" },
+            ));
+        }
+        if !lost.is_empty() {
+            text.push_str(&format!(
+                "If the machines of {} are gone for good, take them out of the inventory and choose one of these:\n",
+                lost.join(", ")
+            ));
+        }
+        let best = self.best();
+        if let Some(best) = best {
+            text.push_str(&format!(
+                "\n- from the data of {}, the most up to date that is left (term {}, index {}, revision {}). Writes that it did not get \
+                 are lost; what other members had is not known:\n    windlass etcd backup DIR\n    windlass etcd restore DIR/NAME{flags}\n",
+                best.member,
+                number(&best.term),
+                number(&best.index),
+                number(&best.revision),
+            ));
+        }
+        match newest.and_then(|backup| Some((backup, backup.manifest.as_ref().ok()?))) {
+            Some((backup, manifest)) => {
+                let revision = best.map_or(0, |best| number(&best.revision));
+                let loss = match revision.checked_sub(manifest.revision) {
+                    Some(revisions) if best.is_some() => {
+                        format!("{revisions} revisions that {} has are lost", best.map_or("", |best| &best.member))
+                    }
+                    _ => "all that was written since is lost".to_owned(),
+                };
+                text.push_str(&format!(
+                    "\n- from the newest backup (revision {}): {loss}:\n    windlass etcd restore {}{flags}\n",
+                    manifest.revision,
+                    backup.path.display()
+                ));
+            }
+            None => text.push_str("\n- from a backup: windlass etcd recover --backups DIR shows the newest one\n"),
+        }
+        text
+    }
+}
+
+/// Reads what is left of the cluster. None: the caller cancelled it.
+///
+/// # Errors
+/// The deployment cannot be read, or the playbook cannot be run.
+pub async fn read_survivors(site: &Site, control: &Control) -> Result<Option<Reply<Survivors>>, Error> {
+    ask(&site.read_inventory().await?, removing_none(), None, control).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survivor(host: &str, service: &str, has_leader: bool, [term, index, revision]: [i64; 3]) -> Survivor {
+        let [term, index, revision] = [term, index, revision].map(StatusNumber::Number);
+        let (host, service) = (host.to_owned(), service.to_owned());
+        Survivor { member: host.clone(), host, service, has_data: true, has_leader, term, index, revision }
+    }
+
+    fn survivors(hosts: Vec<Survivor>) -> Survivors {
+        let members = ["h1", "h2", "h3"].map(str::to_owned).into();
+        Survivors { layout: 1, cluster: "etcd".into(), members, hosts }
+    }
+
+    #[test]
+    fn the_highest_term_comes_before_the_highest_index() {
+        let two = survivors(vec![
+            survivor("h1", "active", false, [5, 100, 90]),
+            survivor("h2", "active", false, [4, 900, 800]),
+            survivor("h3", "inactive", false, [0, 0, 0]),
+        ]);
+        assert_eq!(two.best().unwrap().host, "h1");
+        assert_eq!(two.startable(), ["h3"]);
+        assert!(!two.has_leader());
+        let choices = two.choices(&BTreeMap::new(), None);
+        assert!(choices.contains("from the data of h1") && !choices.contains("--lost"), "{choices}");
+    }
+
+    #[test]
+    fn members_without_a_host_that_answers_are_lost() {
+        let one = survivors(vec![survivor("h1", "active", false, [5, 100, 90])]);
+        let silent = BTreeMap::from([("h2".to_owned(), "timed out".to_owned())]);
+        let choices = one.choices(&silent, None);
+        assert!(choices.contains("restore DIR/NAME --lost h2 --lost h3"), "{choices}");
+        assert!(choices.contains("Nothing is lost if h2 comes back"), "{choices}");
+        assert!(one.table(&silent).contains("h2               does not answer: timed out"));
+    }
+}
