@@ -50,7 +50,7 @@ impl Operation {
     }
 
     /// As the journal names it.
-    fn recorded(&self) -> RecordedOperation {
+    pub fn recorded(&self) -> RecordedOperation {
         match self.clone() {
             Operation::Upgrade { component, .. } => RecordedOperation::Upgrade { component },
             Operation::Rollback { component } => RecordedOperation::Rollback { component },

@@ -89,7 +89,7 @@ pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, CliError> {
 pub(super) fn run_operation(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError> {
     let name = operation.name();
     let mut command = args.site.command(name);
-    let (own, whole) = (name.split(' ').count(), operation.command());
+    let (own, whole) = (name.split(' ').count(), operation.recorded().to_string());
     command.arguments.splice(0..0, whole.split(' ').skip(own).map(str::to_owned));
     command.check = args.check;
     args.site.carry_out(command, &[], async |site, control| {

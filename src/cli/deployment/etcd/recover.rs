@@ -42,7 +42,9 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
             all.into_iter().find(|backup| backups::verify(&backup.path).is_ok())
         }
     };
-    args.site.carry_out(&[], async |site, control| {
+    let mut command = args.site.command("etcd recover");
+    command.check = args.check;
+    args.site.carry_out(command, &[], async |site, control| {
         let mut may_start = !args.check;
         loop {
             let Some(reply) = read_survivors(site, control).await? else { return Ok(ExitCode::Interrupted) };

@@ -49,7 +49,14 @@ pub(super) struct RestoreArgs {
 
 pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
     let here = working_directory()?;
-    args.site.carry_out(&[], async |site, control| {
+    let mut command = args.site.command("etcd restore");
+    command.arguments.push(match &args.backup {
+        Some(backup) => backup.display().to_string(),
+        None if args.undo => "--undo".to_owned(),
+        None => "--release".to_owned(),
+    });
+    command.check = args.check;
+    args.site.carry_out(command, &[], async |site, control| {
         // Its snapshot is there until the restore has ended.
         let mut unpacked = None;
         let operation = match &args.backup {
