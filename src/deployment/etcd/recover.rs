@@ -1,7 +1,5 @@
 //! What is left of an etcd cluster that may have lost its majority, and what can be done.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use super::restore::removing_none;
@@ -20,6 +18,8 @@ pub struct Survivors {
     pub members: Vec<String>,
     /// The hosts that answer.
     pub hosts: Vec<Survivor>,
+    /// The hosts that do not.
+    pub silent: Vec<String>,
 }
 
 impl Reported for Survivors {
@@ -74,7 +74,7 @@ impl Survivors {
     }
 
     /// A table of the hosts.
-    pub fn table(&self, unreachable: &BTreeMap<String, String>) -> String {
+    pub fn table(&self) -> String {
         let mut text = format!(
             "{:<16} {:<12} {:<5} {:<7} {:>8} {:>12} {:>12}\n",
             "HOST", "ETCD", "DATA", "LEADER", "TERM", "INDEX", "REVISION"
@@ -94,13 +94,12 @@ impl Survivors {
                 word(it.has_leader),
             ));
         }
-        unreachable.iter().for_each(|(host, why)| text.push_str(&format!("{host:<16} does not answer: {why}\n")));
+        self.silent.iter().for_each(|host| text.push_str(&format!("{host:<16} does not answer\n")));
         text
     }
 
     /// What can be done about a cluster without a leader. `newest`: of the verified backups.
-    pub fn choices(&self, unreachable: &BTreeMap<String, String>, newest: Option<&Backup>) -> String {
-        let silent: Vec<&str> = unreachable.keys().map(String::as_str).collect();
+    pub fn choices(&self, newest: Option<&Backup>) -> String {
         let majority = self.members.len() / 2 + 1;
         let running: Vec<&str> =
             self.hosts.iter().filter(|it| it.has_data && it.runs()).map(|it| it.host.as_str()).collect();
@@ -117,11 +116,17 @@ impl Survivors {
             .filter(|name| !self.hosts.iter().any(|it| it.member == *name))
             .collect();
         let flags: String = lost.iter().map(|name| format!(" --lost {name}")).collect();
-        if !silent.is_empty() {
+        if !self.startable().is_empty() {
+            text.push_str(&format!(
+                "Nothing is lost if stopped members start: windlass etcd recover starts {}.\n",
+                self.startable().join(", ")
+            ));
+        }
+        if !self.silent.is_empty() {
             text.push_str(&format!(
                 "Nothing is lost if {} come{} back: repair the machines, then run this again.\n",
-                silent.join(", "),
-                if silent.len() == 1 { "s" } else { "" },
+                self.silent.join(", "),
+                if self.silent.len() == 1 { "s" } else { "" },
             ));
         }
         if !lost.is_empty() {
@@ -146,7 +151,10 @@ impl Survivors {
                 let revision = best.map_or(0, |best| number(&best.revision));
                 let loss = match revision.checked_sub(manifest.revision) {
                     Some(revisions) if best.is_some() => {
-                        format!("{revisions} revisions that {} has are lost", best.map_or("", |best| &best.member))
+                        format!(
+                            "the writes of {revisions} revisions that {} has are lost",
+                            best.map_or("", |best| &best.member)
+                        )
                     }
                     _ => "all that was written since is lost".to_owned(),
                 };
@@ -180,32 +188,35 @@ mod tests {
         Survivor { member: host.clone(), host, service, has_data: true, has_leader, term, index, revision }
     }
 
-    fn survivors(hosts: Vec<Survivor>) -> Survivors {
+    fn survivors(hosts: Vec<Survivor>, silent: &[&str]) -> Survivors {
+        let silent = silent.iter().map(ToString::to_string).collect();
         let members = ["h1", "h2", "h3"].map(str::to_owned).into();
-        Survivors { layout: 1, cluster: "etcd".into(), members, hosts }
+        Survivors { layout: 1, cluster: "etcd".into(), members, hosts, silent }
     }
 
     #[test]
     fn the_highest_term_comes_before_the_highest_index() {
-        let two = survivors(vec![
-            survivor("h1", "active", false, [5, 100, 90]),
-            survivor("h2", "active", false, [4, 900, 800]),
-            survivor("h3", "inactive", false, [0, 0, 0]),
-        ]);
+        let two = survivors(
+            vec![
+                survivor("h1", "active", false, [5, 100, 90]),
+                survivor("h2", "active", false, [4, 900, 800]),
+                survivor("h3", "inactive", false, [0, 0, 0]),
+            ],
+            &[],
+        );
         assert_eq!(two.best().unwrap().host, "h1");
         assert_eq!(two.startable(), ["h3"]);
         assert!(!two.has_leader());
-        let choices = two.choices(&BTreeMap::new(), None);
+        let choices = two.choices(None);
         assert!(choices.contains("from the data of h1") && !choices.contains("--lost"), "{choices}");
     }
 
     #[test]
     fn members_without_a_host_that_answers_are_lost() {
-        let one = survivors(vec![survivor("h1", "active", false, [5, 100, 90])]);
-        let silent = BTreeMap::from([("h2".to_owned(), "timed out".to_owned())]);
-        let choices = one.choices(&silent, None);
+        let one = survivors(vec![survivor("h1", "active", false, [5, 100, 90])], &["h2"]);
+        let choices = one.choices(None);
         assert!(choices.contains("restore DIR/NAME --lost h2 --lost h3"), "{choices}");
         assert!(choices.contains("Nothing is lost if h2 comes back"), "{choices}");
-        assert!(one.table(&silent).contains("h2               does not answer: timed out"));
+        assert!(one.table().contains("h2               does not answer"));
     }
 }

@@ -53,11 +53,11 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
                 reply.failures.iter().for_each(|why| note(&site.keyring.hidden.hide(why)));
                 return Err(anyhow!("no host of etcd answers").into());
             };
-            show(&survivors.table(&reply.unreachable), site)?;
+            show(&survivors.table(), site)?;
             let startable = survivors.startable();
             // With fewer, starting members elects no leader, and the lock cannot be taken.
             let answering = survivors.hosts.len();
-            if may_start && !startable.is_empty() && answering > (answering + reply.unreachable.len()) / 2 {
+            if may_start && !startable.is_empty() && answering > (answering + survivors.silent.len()) / 2 {
                 may_start = false;
                 let request = LockRequest {
                     command: "windlass etcd recover".to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
                 note(&format!("{} has a leader: there is nothing to recover", survivors.cluster));
                 return Ok(ExitCode::Ok);
             }
-            show(&format!("\n{}", survivors.choices(&reply.unreachable, newest.as_ref())), site)?;
+            show(&format!("\n{}", survivors.choices(newest.as_ref())), site)?;
             return Ok(ExitCode::Failed);
         }
     })
