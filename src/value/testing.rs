@@ -1,7 +1,5 @@
 //! For tests: programs that a test writes and runs.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -98,8 +98,9 @@ impl Survivors {
         text
     }
 
-    /// What can be done about a cluster without a leader. `newest`: of the verified backups.
-    pub fn choices(&self, newest: Option<&Backup>) -> String {
+    /// What can be done about a cluster without a leader. `newest`: of the verified backups. `named`: the options that name the
+    /// deployment, `-f karmada.yaml`.
+    pub fn choices(&self, newest: Option<&Backup>, named: &str) -> String {
         let majority = self.members.len() / 2 + 1;
         let running: Vec<&str> =
             self.hosts.iter().filter(|it| it.has_data && it.runs()).map(|it| it.host.as_str()).collect();
@@ -139,7 +140,7 @@ impl Survivors {
         if let Some(best) = best {
             text.push_str(&format!(
                 "\n- from the data of {}, the most up to date that is left (term {}, index {}, revision {}). Writes that it did not get \
-                 are lost; what other members had is not known:\n    windlass etcd backup DIR\n    windlass etcd restore DIR/NAME{flags}\n",
+                 are lost; what other members had is not known:\n    windlass etcd backup DIR {named}\n    windlass etcd restore DIR/NAME {named}{flags}\n",
                 best.member,
                 number(&best.term),
                 number(&best.index),
@@ -152,14 +153,15 @@ impl Survivors {
                 let loss = match revision.checked_sub(manifest.revision) {
                     Some(revisions) if best.is_some() => {
                         format!(
-                            "the writes of {revisions} revisions that {} has are lost",
+                            "the writes of {revisions} revision{} that {} has are lost",
+                            if revisions == 1 { "" } else { "s" },
                             best.map_or("", |best| &best.member)
                         )
                     }
                     _ => "all that was written since is lost".to_owned(),
                 };
                 text.push_str(&format!(
-                    "\n- from the newest backup (revision {}): {loss}:\n    windlass etcd restore {}{flags}\n",
+                    "\n- from the newest backup (revision {}): {loss}:\n    windlass etcd restore {} {named}{flags}\n",
                     manifest.revision,
                     backup.path.display()
                 ));
@@ -207,15 +209,15 @@ mod tests {
         assert_eq!(two.best().unwrap().host, "h1");
         assert_eq!(two.startable(), ["h3"]);
         assert!(!two.has_leader());
-        let choices = two.choices(None);
+        let choices = two.choices(None, "-f k.yaml");
         assert!(choices.contains("from the data of h1") && !choices.contains("--lost"), "{choices}");
     }
 
     #[test]
     fn members_without_a_host_that_answers_are_lost() {
         let one = survivors(vec![survivor("h1", "active", false, [5, 100, 90])], &["h2"]);
-        let choices = one.choices(None);
-        assert!(choices.contains("restore DIR/NAME --lost h2 --lost h3"), "{choices}");
+        let choices = one.choices(None, "-i hosts.ini");
+        assert!(choices.contains("restore DIR/NAME -i hosts.ini --lost h2 --lost h3"), "{choices}");
         assert!(choices.contains("Nothing is lost if h2 comes back"), "{choices}");
         assert!(one.table().contains("h2               does not answer"));
     }

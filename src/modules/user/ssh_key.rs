@@ -133,7 +133,7 @@ mod tests {
             std::fs::create_dir_all(bench.host(name)).unwrap();
         }
         let give = |name: &str| std::os::unix::fs::chown(bench.host(name), Some(NOBODY), Some(NOBODY)).unwrap();
-        ["home", "home/.ssh"].map(give);
+        ["home", "home/.ssh"].into_iter().for_each(give);
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(bench.host(""), open).unwrap();
         let account = Account {

@@ -44,6 +44,7 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
     };
     let mut command = args.site.command("etcd recover");
     command.check = args.check;
+    let named = shlex::try_join(command.arguments.iter().map(String::as_str)).unwrap_or_default();
     args.site.carry_out(command, &[], async |site, control| {
         let mut may_start = !args.check;
         loop {
@@ -75,7 +76,7 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
                 note(&format!("{} has a leader: there is nothing to recover", survivors.cluster));
                 return Ok(ExitCode::Ok);
             }
-            show(&format!("\n{}", survivors.choices(newest.as_ref())), site)?;
+            show(&format!("\n{}", survivors.choices(newest.as_ref(), &named)), site)?;
             return Ok(ExitCode::Failed);
         }
     })
