@@ -216,11 +216,13 @@ fn a_test_that_skips_itself_is_found() {
 const KEPT_BY_THE_PROCESS: &[(&str, &str)] = &[
     ("CARRIED", "the playbooks in the binary that a command uses; of the thread that runs it"),
     ("COMPILED", "patterns, by their text"),
+    ("COPY", "where what a command prints goes besides; of the thread that runs it"),
     ("ENGINES", "template engines, by the filters and lookups that they have; nothing in one depends on anything else"),
     ("FAILED", "of the text that a thread renders, until it is rendered"),
     ("FAULT", "of the text that a thread renders, until it is rendered"),
     ("GUARDED", "of the text that a thread renders, until it is rendered"),
     ("NESTED", "of the text that a thread renders, until it is rendered"),
+    ("NEXT", "the ports that tests have used"),
     ("ONCE", "whether the process has its panic hook"),
     ("OPENED", "own modules, by name, file and style; a task reads the file again"),
     ("OUTPUT", "of the text that a thread renders, until it is rendered"),

@@ -37,6 +37,8 @@ pub struct Survivor {
     /// As `systemctl is-active` prints it.
     pub service: String,
     pub has_data: bool,
+    /// Its data is of this cluster.
+    pub can_start: bool,
     pub has_leader: bool,
     pub term: StatusNumber,
     pub index: StatusNumber,
@@ -63,7 +65,7 @@ impl Survivors {
 
     /// Hosts whose member is stopped and can be started.
     pub fn startable(&self) -> Vec<&str> {
-        let stopped = self.hosts.iter().filter(|host| host.has_data && !host.runs());
+        let stopped = self.hosts.iter().filter(|host| host.can_start && !host.runs());
         stopped.map(|host| host.host.as_str()).collect()
     }
 
@@ -136,6 +138,12 @@ impl Survivors {
                 lost.join(", ")
             ));
         }
+        for host in self.hosts.iter().filter(|host| host.has_data && number(&host.index) == 0) {
+            text.push_str(&format!(
+                "{} has data, but shows it only when it runs with a majority: it may be newer than every backup.\n",
+                host.host
+            ));
+        }
         let best = self.best();
         if let Some(best) = best {
             text.push_str(&format!(
@@ -187,7 +195,17 @@ mod tests {
     fn survivor(host: &str, service: &str, has_leader: bool, [term, index, revision]: [i64; 3]) -> Survivor {
         let [term, index, revision] = [term, index, revision].map(StatusNumber::Number);
         let (host, service) = (host.to_owned(), service.to_owned());
-        Survivor { member: host.clone(), host, service, has_data: true, has_leader, term, index, revision }
+        Survivor {
+            member: host.clone(),
+            host,
+            service,
+            has_data: true,
+            can_start: true,
+            has_leader,
+            term,
+            index,
+            revision,
+        }
     }
 
     fn survivors(hosts: Vec<Survivor>, silent: &[&str]) -> Survivors {

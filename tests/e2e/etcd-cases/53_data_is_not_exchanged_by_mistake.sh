@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# What --undo, a restore and recover must refuse: old data that is not there, records of different restores, another data directory, and
+# members with the data of another cluster.
+. "$ROOT/tests/e2e/etcd-lib.sh"
+fresh_five
+members h1 h2 h3
+exits 0
+three=(-i "$(inventory_of h1 h2 h3)" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks")
+etcdctl put kept 1
+windlass etcd backup "$scratch/backups" "${three[@]}"
+exits 0
+backup=$(find "$scratch/backups" -mindepth 1 -maxdepth 1 -name '*-r*')
+etcdctl put later 1
+
+# The inventory lost its etcd_data_dir: the new data would go where no member reads it.
+windlass etcd restore "$backup" --name karmada "${three[@]}" -e etcd_data_dir=/var/lib/etcd/other
+exits 2
+says 'has its data in /var/lib/etcd/data, but etcd_data_dir is /var/lib/etcd/other. Nothing has been changed'
+
+windlass etcd restore "$backup" --name karmada "${three[@]}"
+exits 0
+[ -z "$(etcdctl get later)" ] || broken "the restore kept what was written later"
+etcdctl put since 1
+
+# not_undone WORDS: --undo refuses, and the restored data goes on.
+not_undone() {
+  windlass etcd restore --undo --name karmada "${three[@]}"
+  exits 2
+  says "$1"
+  [ "$(etcdctl get since --print-value-only)" = 1 ] || broken "the restored data is gone"
+  for h in h1 h2 h3; do on $h grep -q '"restored"' /var/lib/etcd/data.restore.json || [ "$h" = h2 ] || broken "the record of $h has changed"; done
+}
+aside=$(on h2 'ls -d /var/lib/etcd/data.before-restore-*')
+on h2 "mv $aside /root/aside"
+not_undone 'h2 does not have its data from before the restore'
+on h2 "mv /root/aside $aside"
+# Another restore was made meanwhile, which h2 did not see; or it was released on one host only.
+on h2 'cp -p /var/lib/etcd/data.restore.json /root/record && sed -i "s/\"id\": \"[^\"]*\"/\"id\": \"20200101T000000Z-00000000\"/" /var/lib/etcd/data.restore.json'
+windlass etcd restore --undo --name karmada "${three[@]}"
+[ "$code" != 0 ] || broken "a restore was undone that not all hosts know"
+on h2 'cp -p /root/record /var/lib/etcd/data.restore.json && sed -i "s/\"restored\"/\"released\"/" /var/lib/etcd/data.restore.json'
+not_undone 'do not agree on the last restore, or it was released on some of them'
+on h2 'cp -p /root/record /var/lib/etcd/data.restore.json'
+windlass etcd restore --undo --name karmada "${three[@]}"
+exits 0
+[ "$(etcdctl get later --print-value-only)" = 1 ] || broken "the old data is not back"
+
+# A stopped member with the data of another cluster is not started.
+on h3 'systemctl stop etcd && cp -p /var/lib/etcd/data.cluster.json /root/marker && sed -i "s/\"token\": \"/\"token\": \"x/" /var/lib/etcd/data.cluster.json'
+windlass etcd recover --yes "${three[@]}"
+exits 0
+[ "$(on h3 'systemctl is-active etcd || true')" = inactive ] || broken "a member of another cluster was started"
+on h3 'cp -p /root/marker /var/lib/etcd/data.cluster.json'
+windlass etcd recover --yes "${three[@]}"
+exits 0
+are_members h1 h2 h3
