@@ -31,7 +31,7 @@ exits 2
 says 'etcd has no leader: of its members h1, h2, h3, 2 must run; running: h1'
 says 'Nothing is lost if h2, h3 come back'
 says 'from the data of h1, the most up to date that is left'
-says 'the writes of [0-9]+ revisions that h1 has are lost'
+says 'the writes of [0-9]+ revisions? that h1 has are lost'
 # Its data, restored onto itself, has everything.
 mapfile -t one < <(printf '%s\n' -i "$(inventory_of h1)" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_settle_seconds=1 --playbooks "$ROOT/playbooks")
 windlass etcd backup "$scratch/survivor" "${one[@]}"
