@@ -487,6 +487,17 @@ fn a_template_without_end_is_ended_by_two_signals_and_nothing_is_asked_without_a
     );
 }
 
+#[test]
+fn programs_of_this_machine_get_the_environment() {
+    let tasks = "    - {shell: echo $OF_THE_CALLER, register: it}\n    - {command: echo $OF_THE_CALLER, register: expanded}\n    - assert: {that: [it.stdout == 'seen', \
+                 expanded.stdout == 'seen']}\n";
+    let directory = directory(&[("p.yml", &format!("{TASKS}{tasks}"))]);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(["playbook", "-i", "a,", "-c", "local", "p.yml"]).current_dir(directory.path());
+    let output = command.env("OF_THE_CALLER", "seen").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 /// Runs a playbook of two tasks, and closes its terminal, twice, while the first one is under way. `start`: what the shell does
 /// before.
 fn hung_up(start: &str) -> (Option<i32>, tempfile::TempDir) {

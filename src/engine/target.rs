@@ -12,7 +12,7 @@ use crate::connection::{Confinement, HostKeys, Method, Target};
 use crate::playbook::{Keywords, SourceValue};
 use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
-use crate::value::{Secret, Value, Vars, truth};
+use crate::value::{ProcessEnvironment, Secret, Value, Vars, truth};
 
 /// What the command line and the settings say of connections; keywords and variables win over it.
 #[derive(Debug, Clone, Default)]
@@ -126,7 +126,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
         }
     };
     if method == Method::Local {
-        return Ok(local(name, confined));
+        return Ok(local(name, confined, scope.surroundings.clone()));
     }
     let port = match look.number(&["ansible_port", "ansible_ssh_port"], "ansible_port")? {
         Some(port) => Some(port),
@@ -226,12 +226,13 @@ pub(crate) fn variables(job: &Job, name: &str, keywords: &Keywords, scope: &Scop
     vars
 }
 
-fn local(name: &str, confined: Option<Arc<Confinement>>) -> Target {
+fn local(name: &str, confined: Option<Arc<Confinement>>, surroundings: Arc<ProcessEnvironment>) -> Target {
     Target {
         method: Method::Local,
         name: name.to_string(),
         address: "localhost".to_string(),
         confined,
+        surroundings,
         ..Target::default()
     }
 }

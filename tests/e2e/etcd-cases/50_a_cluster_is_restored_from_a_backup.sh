@@ -128,7 +128,7 @@ exits 0
 are_restored "$scratch/then"
 restore --undo --name karmada
 exits 2
-says 'had no data before the restore'
+says 'does not have its data from before the restore'
 restore --release --name karmada
 exits 0
 members h1 h2 h3
