@@ -22,7 +22,7 @@ exits 0
 [ -z "$(etcdctl get later)" ] || broken "the restore kept what was written later"
 etcdctl put since 1
 
-# not_undone WORDS: --undo refuses, and the restored data goes on.
+# not_undone WORDS: --undo refuses, and the restored data stays.
 not_undone() {
   windlass etcd restore --undo --name karmada "${three[@]}"
   exits 2
