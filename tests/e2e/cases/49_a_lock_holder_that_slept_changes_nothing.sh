@@ -4,7 +4,7 @@ in_background "$scratch/asleep"
 asleep=$holder
 until_it_says "$scratch/asleep" 'TASK \[etcd : '
 kill -STOP "$asleep"
-lock_of h1 | head -1 | grep -qE '^1 [0-9a-f]{32}$' || broken "it does not hold the lock: $(lock_of h1)"
+lock_of h1 | head -1 | grep -qE '^1 [0-9a-z]{26}$' || broken "it does not hold the lock: $(lock_of h1)"
 
 applied
 exits 1
