@@ -159,7 +159,7 @@ async fn a_phase_reads_the_inventory_once() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("hosts");
     std::fs::write(directory.path().join("password"), "password").unwrap();
-    write_program(&script, SCRIPT.as_bytes());
+    write_program(&script, SCRIPT);
     let reads = || std::fs::read_to_string(directory.path().join("reads")).unwrap().lines().count();
     let (site, (control, ..)) = (site(directory.path()), control());
 

@@ -222,7 +222,6 @@ const KEPT_BY_THE_PROCESS: &[(&str, &str)] = &[
     ("FAULT", "of the text that a thread renders, until it is rendered"),
     ("GUARDED", "of the text that a thread renders, until it is rendered"),
     ("NESTED", "of the text that a thread renders, until it is rendered"),
-    ("NEXT", "the ports that tests have used"),
     ("ONCE", "whether the process has its panic hook"),
     ("OPENED", "own modules, by name, file and style; a task reads the file again"),
     ("OUTPUT", "of the text that a thread renders, until it is rendered"),

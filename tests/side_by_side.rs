@@ -41,7 +41,7 @@ const PLAY: &str = "
 ";
 
 fn program(path: &Path, prints: &str) {
-    write_program(path, format!("#!/bin/sh\necho '{prints}'\n").as_bytes());
+    write_program(path, format!("#!/bin/sh\necho '{prints}'\n"));
 }
 
 /// A project whose own programs say its name; one without a name has none.

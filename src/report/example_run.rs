@@ -3,13 +3,26 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::engine::{Counts, Event, HostFailures, Recap, Status, TaskResult, TaskStart, TimedEvent};
+use crate::engine::{CommandStart, Counts, Event, HostFailures, Recap, Status, TaskResult, TaskStart, TimedEvent};
 use crate::value::mutex::Mutex;
 use crate::value::{Origin, Source, Vars};
 
 /// The moment that all tests begin at: 2023-11-14T22:13:20Z.
 pub(super) fn example_start() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)
+}
+
+/// An apply of a deployment.
+pub(super) fn command_start(verbosity: u8) -> CommandStart {
+    CommandStart {
+        command: "apply".into(),
+        command_line: "windlass apply".into(),
+        user: "alice@ws".into(),
+        pid: 7,
+        version: "0.1.0",
+        check: false,
+        verbosity,
+    }
 }
 
 pub(super) fn origin(line: usize) -> Origin {

@@ -15,7 +15,8 @@ pub mod read;
 pub mod secret;
 mod surroundings;
 #[cfg(test)]
-pub mod testing;
+#[path = "../../tests/shared/program.rs"]
+pub(crate) mod testing;
 pub mod truth;
 pub mod unit_file;
 pub mod vault;

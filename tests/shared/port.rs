@@ -1,4 +1,4 @@
-//! For several tests: a TCP port of this machine.
+//! For several tests, of the library too: a TCP port of this machine.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};

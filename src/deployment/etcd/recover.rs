@@ -59,8 +59,14 @@ impl Survivor {
 }
 
 impl Survivors {
+    /// Whether the cluster has a leader. A member that lost the others names the old one for some seconds.
     pub fn has_leader(&self) -> bool {
-        self.hosts.iter().any(|host| host.has_leader)
+        let may_run = self.hosts.iter().filter(|host| host.runs()).count() + self.silent.len();
+        may_run >= self.majority() && self.hosts.iter().any(|host| host.has_leader)
+    }
+
+    fn majority(&self) -> usize {
+        self.members.len() / 2 + 1
     }
 
     /// Hosts whose member is stopped and can be started.
@@ -103,7 +109,7 @@ impl Survivors {
     /// What can be done about a cluster without a leader. `newest`: of the verified backups. `named`: the options that name the
     /// deployment, `-f karmada.yaml`.
     pub fn choices(&self, newest: Option<&Backup>, named: &str) -> String {
-        let majority = self.members.len() / 2 + 1;
+        let majority = self.majority();
         let running: Vec<&str> =
             self.hosts.iter().filter(|it| it.has_data && it.runs()).map(|it| it.host.as_str()).collect();
         let mut text = format!(
@@ -229,6 +235,14 @@ mod tests {
         assert!(!two.has_leader());
         let choices = two.choices(None, "-f k.yaml");
         assert!(choices.contains("from the data of h1") && !choices.contains("--lost"), "{choices}");
+    }
+
+    #[test]
+    fn a_member_alone_has_no_leader_whatever_it_says() {
+        let [h2, h3] = ["h2", "h3"].map(|host| survivor(host, "inactive", false, [0, 0, 0]));
+        let h1 = || survivor("h1", "active", true, [5, 100, 90]);
+        assert!(!survivors(vec![h1(), h2.clone(), h3], &[]).has_leader());
+        assert!(survivors(vec![h1(), h2], &["h3"]).has_leader());
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The picture of made-up answers, and of a real etcd with TLS and client certificates where its binary is there.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
+
+#[path = "../../../tests/shared/port.rs"]
+mod port;
+
+use port::free_port;
 
 use super::gateway::{Alarm, Header, Member, Status};
 use super::report::{Cluster, Endpoint, addresses_not_asked};
@@ -171,18 +174,6 @@ fn binary() -> Option<String> {
     }
     let named = "etcd".to_owned();
     Command::new(&named).arg("--version").output().ok().filter(|output| output.status.success()).map(|_| named)
-}
-
-/// A port that nothing listens on: below those that the kernel gives to sockets without one, and each only once.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = u16::try_from(std::process::id() % 10_000).unwrap();
-    loop {
-        let port = 20_000 + (first + NEXT.fetch_add(1, Ordering::Relaxed)) % 10_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 async fn start(bench: &Bench, binary: &str) -> Etcd {

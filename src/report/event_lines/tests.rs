@@ -23,15 +23,7 @@ fn examples() -> Vec<Event> {
         diff: vec![Diff::default()],
         ..example_run::result(Status::Failed)
     });
-    let start = CommandStart {
-        command: "apply".into(),
-        command_line: "windlass apply".into(),
-        user: "alice@ws".into(),
-        pid: 7,
-        version: "0.1.0",
-        check: false,
-        verbosity: 0,
-    };
+    let start = example_run::command_start(0);
     let stage = || "etcd".to_owned();
     vec![
         Event::Command(CommandEvent::Start(start)),

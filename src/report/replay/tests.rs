@@ -4,7 +4,7 @@ use super::super::event_lines::EventLines;
 use super::super::example_run::{self, CapturedOutput};
 use super::super::profile::Timings;
 use super::*;
-use crate::engine::{CommandStart, TimedEvent};
+use crate::engine::TimedEvent;
 use crate::runs::RunId;
 use crate::value::mapping;
 
@@ -20,15 +20,7 @@ fn both(events: &[TimedEvent], verbosity: u8) -> (String, String) {
     let out = Box::new(replayed.clone());
     let mut replay = Replay::to_writer(out, Colour::Never, 0, DisplayOptions::default(), &around);
     let mut lines = EventLines::of_run(RunId::new_at(SystemTime::UNIX_EPOCH));
-    let start = CommandStart {
-        command: "apply".into(),
-        command_line: "windlass apply".into(),
-        user: "alice@ws".into(),
-        pid: 7,
-        version: "0.1.0",
-        check: false,
-        verbosity,
-    };
+    let start = example_run::command_start(verbosity);
     let start = TimedEvent { at: SystemTime::UNIX_EPOCH, event: Event::Command(CommandEvent::Start(start)) };
     let mut timings = Timings::default();
     for told in std::iter::once(&start).chain(events) {

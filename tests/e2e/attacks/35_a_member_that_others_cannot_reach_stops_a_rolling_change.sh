@@ -11,7 +11,7 @@ accepts_writes() { for _ in $(seq 60); do ! etcdctl put e2e "after a change that
 # stopped_at_one OPTION...: the change fails, one member was restarted, and the cluster still serves.
 stopped_at_one() {
   starts >"$scratch/before"
-  etcd_playbook -e etcd_gate_retries=10 -e etcd_settle_seconds=1 "$@"
+  etcd_playbook -e etcd_gate_retries=5 -e etcd_gate_delay=1 -e etcd_settle_seconds=1 "$@"
   exits 2
   [ "$(starts | diff - "$scratch/before" | grep -c '^<')" -le 1 ] || broken "more than one member was restarted"
   accepts_writes || broken "the majority takes no writes"
