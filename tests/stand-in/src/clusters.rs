@@ -30,13 +30,14 @@ pub(crate) async fn answer(client: &Client, request: &Request) -> Option<Respons
         Err(kube::Error::Api(reported)) => {
             (format!("{} {}", reported.code, reported.reason), json!(reported).to_string())
         }
-        Err(error) => ("503 Service Unavailable".to_owned(), failure(&error.to_string())),
+        // The API server of this host begins or ends. The real program asks etcd, so that it would have answered.
+        Err(error) => ("429 Too Many Requests".to_owned(), failure(&error.to_string())),
     };
     Some(Response { status, kind: "application/json", body: ready(&text.replace(STORED, SERVED)) })
 }
 
 fn failure(message: &str) -> String {
-    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": message}).to_string()
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 429, "reason": "TooManyRequests", "message": message}).to_string()
 }
 
 /// With the status that Karmada's controllers would have written.

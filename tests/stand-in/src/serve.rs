@@ -81,7 +81,9 @@ async fn converse(
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await?;
         let Response { status, kind, body } = answers(Request { method, path, kind: of_body, body, trusted }).await;
-        let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
+        let again = if status.starts_with("429 ") { "Retry-After: 1\r\n" } else { "" };
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{again}Content-Length: {}\r\n\r\n", body.len());
         stream.write_all((head + &body).as_bytes()).await?;
         stream.flush().await?;
     }
