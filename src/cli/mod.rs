@@ -75,7 +75,7 @@ enum Command {
     Certificates(Box<deployment::operation::CertificatesArgs>),
     /// Remove a healthy host from a running control plane
     RemoveHost(Box<deployment::operation::RemoveHostArgs>),
-    /// Check the etcd cluster of a deployment, back it up, remove and replace its members
+    /// Check, back up, restore and recover the etcd cluster of a deployment; remove and replace its members
     Etcd(Box<deployment::etcd::EtcdArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),

@@ -90,7 +90,7 @@ pub enum Event {
     Meta {
         task: Arc<TaskStart>,
         host: Arc<str>,
-        /// Its conditions said no.
+        /// Its `when` was false.
         skipped: bool,
     },
     /// A file or role was included for some hosts.

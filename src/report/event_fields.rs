@@ -67,7 +67,7 @@ pub(super) const EVENTS: &[EventDoc] = &[
     EventDoc {
         name: "meta",
         meaning: "a host came to a `meta` task",
-        fields: &[TASK, HOST, ("skipped", "whether its conditions said no")],
+        fields: &[TASK, HOST, ("skipped", "whether its `when` was false")],
     },
     EventDoc { name: "next_batch", meaning: "the next batch of a play's hosts begins (`serial`)", fields: &[] },
     EventDoc {

@@ -34,7 +34,7 @@ pub(super) struct SiteArgs {
     /// The deployment: a file with a KarmadaDeployment
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: Option<PathBuf>,
-    /// More inventories, or instead of -f one that has the groups of a deployment
+    /// Instead of -f: an inventory with the groups of a deployment; with -f: a further inventory
     #[arg(short = 'i', long = "inventory", value_name = "INVENTORY")]
     inventory: Vec<String>,
     /// Variables: KEY=VALUE, JSON or YAML text, or @FILE

@@ -24,7 +24,7 @@ enum EtcdCommand {
     Backup(Box<backup::BackupArgs>),
     /// Remove members, one at a time: clients and leadership move away first, and the data is archived
     RemoveMember(Box<member::RemoveMemberArgs>),
-    /// Replace members that are dead or lost their data by hosts of the inventory, under the old name or others
+    /// Remove members that are dead or lost their data, and add hosts of the inventory in their place
     ReplaceMember(Box<member::ReplaceMemberArgs>),
     /// List the backups in a directory, and verify each of them
     Backups(backup::BackupsArgs),
@@ -37,7 +37,7 @@ enum EtcdCommand {
 /// The checks that are skipped.
 #[derive(Debug, Args)]
 struct SkipArgs {
-    /// Skip one of the checks that `windlass etcd check` shows, by its name
+    /// Skip one of the checks that `windlass etcd check` shows, by its name; may be given several times
     #[arg(long = "skip-check", value_name = "NAME")]
     skip: Vec<String>,
 }

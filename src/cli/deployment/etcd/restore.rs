@@ -25,7 +25,7 @@ pub(super) struct RestoreArgs {
     /// Start the controllers at once, for rehearsals: Karmada then makes its members what the backup says
     #[arg(long, conflicts_with_all = ["undo", "release"])]
     release_automatically: bool,
-    /// A member of the present cluster whose machine is gone for good, and that the inventory lacks
+    /// A member that is not in the inventory, and whose machine is gone for good or has etcd stopped and disabled; may be given several times
     #[arg(long, value_name = "NAME", conflicts_with_all = ["undo", "release"])]
     lost: Vec<String>,
     /// Restore a backup of another deployment or cluster
