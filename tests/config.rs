@@ -9,7 +9,8 @@ use std::io::{Read, Write as _};
 use std::path::Path;
 
 use assert_cmd::Command;
-use windlass::settings::{GROUPS, Relevance, SETTINGS};
+use windlass::connection::CONNECT_TIMEOUT;
+use windlass::settings::{GROUPS, Relevance, SETTINGS, list};
 
 /// A scratch directory with files in it.
 fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -34,6 +35,11 @@ fn windlass(directory: &Path, variables: &[(&str, &str)], arguments: &[&str]) ->
     let output = command.current_dir(directory).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn the_default_that_is_shown_for_the_timeout_is_the_one_of_connections() {
+    assert_eq!(list::TIMEOUT.default, CONNECT_TIMEOUT.as_secs().to_string());
 }
 
 #[test]

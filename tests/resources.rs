@@ -108,3 +108,24 @@ fn an_api_server_gets_definitions_of_kinds_that_windlass_acts_on() {
     assert_eq!(acting, ["KarmadaDeployment"]);
     assert_eq!(all, ["KarmadaDeployment", "EtcdBackup", "EtcdRestore"]);
 }
+
+/// The text and the rule of a definition have the number that the roles use where a resource gives none.
+#[test]
+fn the_default_validity_of_certificates_is_the_one_of_the_roles() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let default = |role: &str, name: &str| {
+        let text = std::fs::read_to_string(root.join(format!("roles/{role}/defaults/main.yml"))).unwrap();
+        let found = text.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")).map(str::to_owned));
+        found.unwrap_or_else(|| panic!("{role} has no {name}"))
+    };
+    let days = default("karmada_settings", "karmada_certificate_days");
+    assert_eq!(default("etcd", "etcd_certificate_days"), days);
+    let definitions = serde_json::to_string(&resource::definitions()).unwrap();
+    for text in [
+        format!("How many days certificates are valid (default {days})"),
+        format!("less than leafCertValidityDays (default {days})"),
+        format!("self.leafCertValidityDays : {days})"),
+    ] {
+        assert!(definitions.contains(&text), "{text}");
+    }
+}

@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use config::CONNECT_TIMEOUT;
 pub use confinement::Confinement;
 pub use offline::Fence;
 

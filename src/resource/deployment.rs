@@ -258,7 +258,7 @@ pub enum HostKeys {
     AcceptNew,
 }
 
-/// Certificates of the control plane and of a managed etcd.
+/// Certificates of the control plane and of a managed etcd. The defaults are those of roles/karmada_settings and roles/etcd.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(validation = Rule::new("!has(self.renewBeforeDays) || self.renewBeforeDays < (has(self.leafCertValidityDays) ? self.leafCertValidityDays : 365)")

@@ -233,6 +233,7 @@ pub const PRIVATE_KEY_FILE: Setting =
 pub const PRIVATE_KEY_PASSPHRASE: Setting =
     setting("ssh_connection", "private_key_passphrase", SettingKind::Secret, "", "the passphrase of the private key")
         .env(&["ANSIBLE_PRIVATE_KEY_PASSPHRASE"]);
+/// The default is `connection::CONNECT_TIMEOUT`; a test compares them.
 pub const TIMEOUT: Setting =
     setting("defaults", "timeout", SettingKind::Int(1), "10", "seconds to wait for a connection")
         .also(&[("ssh_connection", "timeout")])

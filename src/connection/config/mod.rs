@@ -96,7 +96,8 @@ impl Family {
     }
 }
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Unless the setting `timeout` or `ConnectTimeout` says otherwise. `windlass config` shows it as the default of that setting.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const ALIVE_COUNT: usize = 3;
 
