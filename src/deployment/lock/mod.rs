@@ -4,7 +4,7 @@
 //! was taken over is refused by every host that knows the new token, and stops on its own, because its lease expires before the
 //! other run begins.
 
-mod held;
+mod heartbeat;
 pub mod holder;
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use futures::future::{BoxFuture, join_all};
 use crate::connection::Connection;
 use crate::remote::lock::{LockAttempt, LockState, Record};
 use crate::remote::{self, Become, DeploymentLease, Lease, Remote, RootSessions, Sessions};
-pub use held::Lock;
+pub use heartbeat::Lock;
 use holder::Process;
 
 /// How long a host may take for anything that has to do with its lock. One that takes longer does not answer.
