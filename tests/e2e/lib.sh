@@ -5,6 +5,8 @@ inventory=$state/inventory.ini
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch" || true' EXIT
 output=$scratch/output
+# Variables of these tests alone, of which windlass would say that it does not know them.
+export -n WINDLASS_CASES WINDLASS_HOSTS WINDLASS_BUNDLE WINDLASS_BUNDLE_BEFORE WINDLASS_STAND_INS
 # Runs are recorded beside the hosts, and not in the home directory.
 export WINDLASS_RUNS=true WINDLASS_RUNS_DIRECTORY=$state/runs
 
