@@ -151,7 +151,7 @@ fn no_secret_is_in_the_store() {
         "
 - name: Use secrets
   hosts: all
-  gather_facts: false
+  gather_facts: true
   vars_files: [secrets.yml]
   tasks:
     - {name: 'Show {{ password }}', debug: {msg: 'it is {{ password }}'}}
@@ -167,7 +167,10 @@ fn no_secret_is_in_the_store() {
     let (code, _, err) = world.run(&["vault", "encrypt", "--vault-password-file", "password", "secrets.yml"]);
     assert_eq!(code, 0, "{err}");
     let arguments = ["--vault-password-file", "password", "-e", "token=given-on-the-command-line", "-v"];
-    let (code, out, _) = ended(world.playbook().args(arguments).output().unwrap());
+    // Gathered facts have the environment.
+    let mut playbook = world.playbook();
+    playbook.env("CI_TOKEN", "of-the-environment").args(arguments);
+    let (code, out, _) = ended(playbook.output().unwrap());
     assert_eq!(code, 2, "{out}");
     let (_, events, _) = world.run(&["logs", "latest", "--output", "json"]);
     assert!(events.contains("it is ***") && events.contains("run_end"), "{events}");
@@ -176,8 +179,15 @@ fn no_secret_is_in_the_store() {
     // The events are compressed in the file, so they are looked at as they come out of it, too.
     files.push(("events".to_owned(), events.into_bytes()));
     files.push(("runs".to_owned(), runs.into_bytes()));
-    let secrets =
-        ["tops3cret", "dG9wczNjcmV0", "8273645", "not-in-a-vault", "given-on-the-command-line", "of-the-vault"];
+    let secrets = [
+        "tops3cret",
+        "dG9wczNjcmV0",
+        "8273645",
+        "not-in-a-vault",
+        "given-on-the-command-line",
+        "of-the-vault",
+        "of-the-environment",
+    ];
     for (name, content) in &files {
         for secret in secrets {
             let found = content.windows(secret.len()).any(|part| part == secret.as_bytes());
@@ -233,7 +243,9 @@ fn a_run_that_was_killed_is_interrupted() {
 fn a_store_that_cannot_be_written_is_one_warning() {
     let world =
         World::new("[{name: P, hosts: all, gather_facts: false, tasks: [{command: 'sleep 0.5'}, {command: 'true'}]}]");
-    for directory in ["/dev/null/windlass", "/proc/windlass"] {
+    world.write("file", "");
+    let below_a_file = world.path("file/windlass").display().to_string();
+    for directory in [below_a_file.as_str(), "/proc/windlass"] {
         let (code, out, err) = ended(world.playbook().env("WINDLASS_RUNS_DIRECTORY", directory).output().unwrap());
         assert_eq!(code, 0, "{out}{err}");
         let warning = format!("warning: cannot write to the store of runs: {directory}: ");

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::{CliError, ExitCode, print, recording};
 use crate::deployment::lock::duration_text;
-use crate::report::one_line;
+use crate::report::{one_line, plain_json};
 use crate::runs::{self, RecordedRun, RunFilter, RunStore};
 use crate::settings::Settings;
 use crate::value::{Value, yaml};
@@ -50,7 +50,7 @@ pub(super) fn print_runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
         None => Vec::new(),
     };
     match args.output {
-        ListFormat::Json => print(format!("{:#}\n", serde_json::json!(found)))?,
+        ListFormat::Json => print(format!("{}\n", plain_json(&format!("{:#}", serde_json::json!(found)))))?,
         ListFormat::Table => print(table(&found, SystemTime::now()))?,
     }
     Ok(ExitCode::Ok)

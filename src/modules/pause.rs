@@ -71,6 +71,10 @@ impl Local for Pause {
                 String::new()
             }
         };
+        // What is typed without being shown is a password: no report and no record may have it.
+        if !self.echo {
+            here.scope.keyring.hidden.add_secret(&typed);
+        }
         let (stop, elapsed) = (LocalTime::now(), clock.elapsed());
         let took = elapsed.as_secs_f64();
         let shown = if unit == "minutes" { took / 60.0 } else { took };
@@ -133,6 +137,17 @@ mod tests {
         assert_eq!(bench.asked()[1].0, "Word? (output is hidden):");
         assert_eq!(bench.asked()[2].0, "Press enter to continue, Ctrl+C to interrupt:");
         assert!(!bench.asked()[1].1);
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_typed_without_being_shown_is_a_secret() {
+        let mut bench = Bench::new().await;
+        bench.answers(Some(Answer::Text("pa55phrase".to_owned())));
+        bench.run("pause: {prompt: Word?}").await.unwrap();
+        assert_eq!(bench.scope.keyring.hidden.hide("pa55phrase"), "pa55phrase");
+        bench.run("pause: {prompt: Word?, echo: false}").await.unwrap();
+        assert_eq!(bench.scope.keyring.hidden.hide("pa55phrase"), "***");
         bench.close().await;
     }
 

@@ -26,7 +26,7 @@ mod replay;
 mod reports;
 mod screen;
 
-pub(crate) use paint::{harmless, one_line};
+pub(crate) use paint::{harmless, one_line, plain_json};
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

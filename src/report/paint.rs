@@ -64,7 +64,7 @@ pub(super) fn indented(text: &str) -> String {
 }
 
 /// JSON without characters that a terminal would obey: JSON's own way to write them leaves some as they are.
-pub(super) fn plain_json(json: &str) -> Cow<'_, str> {
+pub(crate) fn plain_json(json: &str) -> Cow<'_, str> {
     if !json.contains(obeyed) {
         return Cow::Borrowed(json);
     }

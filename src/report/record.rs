@@ -1,12 +1,14 @@
 //! The report for the store of runs: events with their secrets removed, and what they say of stages and hosts. A store that cannot be
 //! written is a warning.
 
+use std::borrow::Cow;
 use std::io;
 use std::time::SystemTime;
 
 use serde_json::Value as Plain;
 
 use super::Report;
+use super::paint::plain_json;
 use crate::engine::{CommandEvent, CommandStart, Event, Recap};
 use crate::runs::recorder::{OpenStore, Recorder};
 use crate::runs::{
@@ -122,7 +124,7 @@ impl Report for Record {
     }
 
     fn line(&mut self, event: &RecordedEvent) -> io::Result<()> {
-        let line = without_secrets(&event.line, &self.hidden);
+        let line = as_recorded(&event.line, &self.hidden);
         self.events.push(RecordedEvent { sequence: event.sequence, line });
         Ok(())
     }
@@ -149,26 +151,56 @@ impl Report for Record {
     }
 }
 
-/// The last look at what is written to a disk. Events are masked before; this finds what is in a field that nobody thought of.
-fn without_secrets(line: &str, hidden: &SecretTexts) -> String {
-    if matches!(hidden.hide(line), std::borrow::Cow::Borrowed(_)) {
+/// The last look at what is written to a disk: gathered facts are left out, as they have the environment, which is full of credentials.
+/// Events are masked before; this finds secrets in a field that nobody thought of.
+fn as_recorded(line: &str, hidden: &SecretTexts) -> String {
+    let is_clean = matches!(hidden.hide(line), Cow::Borrowed(_));
+    if is_clean && !line.contains(FACTS) {
         return line.to_owned();
     }
-    match serde_json::from_str::<Plain>(line) {
-        Ok(event) => masked_texts(event, hidden).to_string(),
-        Err(_) => hidden.hide(line).into_owned(),
+    let Ok(mut event) = serde_json::from_str::<Plain>(line) else { return hidden.hide(line).into_owned() };
+    let has_facts = leave_facts_out(&mut event);
+    if is_clean && !has_facts {
+        return line.to_owned();
     }
+    let Plain::Object(fields) = event else { return hidden.hide(line).into_owned() };
+    let masked: Plain = fields.into_iter().map(|(name, value)| masked_field(name, value, hidden, false)).collect();
+    plain_json(&masked.to_string()).into_owned()
 }
 
-fn masked_texts(value: Plain, hidden: &SecretTexts) -> Plain {
+const FACTS: &str = "ansible_facts";
+
+/// Removes what a task that gathers facts returned. False for every other event.
+fn leave_facts_out(event: &mut Plain) -> bool {
+    let action = event["task"]["action"].as_str().unwrap_or_default();
+    if !matches!(action.rsplit('.').next(), Some("setup" | "gather_facts")) {
+        return false;
+    }
+    let values = event.get_mut("result").and_then(|result| result.get_mut("values")).and_then(Plain::as_object_mut);
+    values.is_some_and(|values| values.remove(FACTS).is_some())
+}
+
+/// Fields whose texts are words of the format: a secret that is the same word is not given away by them, and without them nobody could
+/// read the record.
+const WORDS_OF_THE_FORMAT: [&str; 9] =
+    ["event", "run", "time", "command", "stage", "stream", "status", "outcome", "action"];
+
+/// `named_by_others`: within what tasks return, whose names are texts, too.
+fn masked_field(name: String, value: Plain, hidden: &SecretTexts, named_by_others: bool) -> (String, Plain) {
+    if !named_by_others && WORDS_OF_THE_FORMAT.contains(&name.as_str()) {
+        return (name, value);
+    }
+    let below = named_by_others || ["values", "stats", "host_stats"].contains(&name.as_str());
+    let value = masked_texts(value, hidden, below);
+    (if named_by_others { hidden.hide(&name).into_owned() } else { name }, value)
+}
+
+fn masked_texts(value: Plain, hidden: &SecretTexts, named_by_others: bool) -> Plain {
     match value {
         Plain::String(text) => Plain::String(hidden.hide(&text).into_owned()),
-        Plain::Array(items) => items.into_iter().map(|item| masked_texts(item, hidden)).collect(),
+        Plain::Array(items) => items.into_iter().map(|item| masked_texts(item, hidden, named_by_others)).collect(),
         Plain::Object(fields) => {
-            let fields = fields.into_iter();
-            Plain::Object(
-                fields.map(|(name, value)| (hidden.hide(&name).into_owned(), masked_texts(value, hidden))).collect(),
-            )
+            fields.into_iter().map(|(name, value)| masked_field(name, value, hidden, named_by_others)).collect()
         }
         // A time or a count may have the digits of a secret, and is none. Values of results are masked before.
         other => other,
@@ -185,8 +217,42 @@ mod tests {
         hidden.add_secret("tops3cret");
         hidden.add_secret("123456");
         let line = r#"{"host":"tops3cret","seconds":0.123456,"values":{"tops3cret":["a tops3cret"]}}"#;
-        let masked = without_secrets(line, &hidden);
+        let masked = as_recorded(line, &hidden);
         assert_eq!(masked, r#"{"host":"***","seconds":0.123456,"values":{"***":["a ***"]}}"#);
-        assert_eq!(without_secrets("{}", &hidden), "{}");
+        assert_eq!(as_recorded("{}", &hidden), "{}");
+    }
+
+    #[test]
+    fn a_secret_that_is_a_word_of_the_format_does_not_change_what_a_record_says() {
+        let hidden = SecretTexts::default();
+        for word in ["result", "failed", "format", "changed"] {
+            hidden.add_secret(word);
+        }
+        let line = r#"{"event":"result","format":1,"result":{"status":"failed","changed":false,"msg":"failed","values":{"failed":"x"}}}"#;
+        let expected = r#"{"event":"result","format":1,"result":{"status":"failed","changed":false,"msg":"***","values":{"***":"x"}}}"#;
+        assert_eq!(as_recorded(line, &hidden), expected);
+    }
+
+    #[test]
+    fn gathered_facts_are_not_recorded() {
+        let hidden = SecretTexts::default();
+        let line = |action: &str| {
+            format!(
+                r#"{{"event":"result","task":{{"action":"{action}"}},"result":{{"values":{{"ansible_facts":{{"ansible_env":{{"TOKEN":"x"}}}},"rc":0}}}}}}"#
+            )
+        };
+        for action in ["gather_facts", "ansible.builtin.setup"] {
+            let recorded = as_recorded(&line(action), &hidden);
+            assert!(!recorded.contains("TOKEN") && recorded.contains(r#""rc":0"#), "{recorded}");
+        }
+        assert_eq!(as_recorded(&line("set_fact"), &hidden), line("set_fact"));
+    }
+
+    #[test]
+    fn a_masked_line_keeps_the_escapes_of_characters_that_a_terminal_obeys() {
+        let hidden = SecretTexts::default();
+        hidden.add_secret("tops3cret");
+        let line = r#"{"msg":"tops3cret \u009b31m"}"#.replace(r"\\", r"\");
+        assert_eq!(as_recorded(&line, &hidden), line.replace("tops3cret", "***"));
     }
 }

@@ -226,10 +226,15 @@ mod tests {
 
     #[test]
     fn a_store_that_cannot_be_opened_is_reported_once() {
-        let open = || open_store(std::path::Path::new("/dev/null/windlass"));
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let directory = file.join("windlass");
+        let beginning = format!("{}: ", directory.display());
+        let open = move || open_store(&directory);
         let mut recorder = Recorder::start_recording(start(), RETENTION, Box::new(open));
         let problem = until_problem(&recorder);
-        assert!(problem.starts_with("/dev/null/windlass: "), "{problem}");
+        assert!(problem.starts_with(&beginning), "{problem}");
         for sequence in 1..=100 {
             recorder.add_events(event(sequence), &RunSummary::default());
         }

@@ -44,23 +44,30 @@ impl SqliteStore {
     fn open_with(directory: &Path, layouts: &[&str]) -> Result<SqliteStore, Error> {
         let path = directory.join(FILE_NAME);
         let file = |source| Error::File { path: path.clone(), source };
+        let is_own = |directory: &Path| match ownership::written_by_others(directory).map_err(file)? {
+            Some(path) => Err(Error::NotOwn { path }),
+            None => Ok(()),
+        };
+        // Nothing is created in another user's directory: root with another user's HOME would lock that user out.
+        is_own(directory)?;
         create_private_directory(directory).map_err(|source| Error::File { path: directory.to_owned(), source })?;
-        let shared = ownership::written_by_others(directory).map_err(file)?;
-        if let Some(path) = shared {
-            return Err(Error::NotOwn { path });
-        }
+        // From now on without links, which others could lead elsewhere.
+        let directory = &directory.canonicalize().map_err(file)?;
+        is_own(directory)?;
+        let path = directory.join(FILE_NAME);
+        let file = |source| Error::File { path: path.clone(), source };
         make_private(&path).map_err(file)?;
         let database = |source| Error::Database { path: path.clone(), source };
         let flags =
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        // The directory may be reached by a link, which is the user's own.
-        let real = path.canonicalize().map_err(file)?;
-        let mut connection = Connection::open_with_flags(real, flags).map_err(database)?;
+        let mut connection = Connection::open_with_flags(&path, flags).map_err(database)?;
         connection.busy_timeout(BUSY).map_err(database)?;
         connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF").map_err(database)?;
         let mode = if is_on_network(directory) { "delete" } else { "wal" };
         schema::Upgrade { path: &path, layouts, journal_mode: mode }.upgrade_database(&mut connection)?;
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(database)?;
+        // What was deleted is overwritten.
+        connection.pragma_update(None, "secure_delete", true).map_err(database)?;
         Ok(SqliteStore { connection, held: HeldRuns::below(directory), path })
     }
 
@@ -217,7 +224,8 @@ impl RunStore for SqliteStore {
             let numbered = (u64::try_from(first).unwrap_or_default()..).zip(text.lines());
             let before = events.len();
             events.extend(numbered.map(|(sequence, line)| RecordedEvent { sequence, line: line.to_owned() }));
-            if i64::try_from(events.len() - before).unwrap_or(i64::MAX) != last - first + 1 {
+            let count = i64::try_from(events.len() - before).ok();
+            if last.checked_sub(first).and_then(|more| more.checked_add(1)) != count {
                 return Err(damaged());
             }
         }
@@ -233,7 +241,7 @@ impl RunStore for SqliteStore {
                 "SELECT id, ended IS NULL FROM (
                      SELECT id, started, ended,
                          row_number() OVER (PARTITION BY deployment, command ORDER BY id DESC) AS place,
-                         row_number() OVER (PARTITION BY deployment, command, coalesce(outcome, '') = 'succeeded'
+                         row_number() OVER (PARTITION BY deployment, command, ended IS NULL, coalesce(outcome, '') = 'succeeded'
                                             ORDER BY id DESC) AS place_of_outcome
                      FROM runs)
                  WHERE (place > ?1 OR started < ?2) AND place_of_outcome > 1 ORDER BY id",
@@ -250,7 +258,10 @@ impl RunStore for SqliteStore {
                 self.connection.prepare("DELETE FROM runs WHERE id = ?1")?.execute([id])?;
             }
             if !ended.is_empty() {
-                self.connection.execute_batch("PRAGMA incremental_vacuum")?;
+                // It returns a row for each page that it gives back, and stops when nobody reads them.
+                let mut vacuum = self.connection.prepare("PRAGMA incremental_vacuum")?;
+                let mut pages = vacuum.query([])?;
+                while pages.next()?.is_some() {}
             }
             Ok(())
         };

@@ -271,3 +271,54 @@ fn events_that_do_not_fit_are_recorded_not_at_all() {
     assert!(error.contains("runs.db: database or disk is full"), "{error}");
     assert_eq!(store.read_events(start.id, 0).unwrap(), events(1..=2));
 }
+
+#[test]
+fn space_of_deleted_runs_is_given_back() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut store = open(scratch.path());
+    for _ in 0..3 {
+        let start = start_at("apply", SystemTime::now());
+        store.record_start(&start).unwrap();
+        store.record_events(start.id, &events(1..=3000), &summary("apply")).unwrap();
+        store.record_end(start.id, &end(RunOutcome::Succeeded)).unwrap();
+    }
+    let pages = |store: &SqliteStore| -> (i64, i64) {
+        let ask = |name| store.connection.pragma_query_value(None, name, |row| row.get(0)).unwrap();
+        (ask("page_count"), ask("freelist_count"))
+    };
+    let before = pages(&store);
+    let deleted = store.delete_old_runs(&Retention { count: 1, age: Duration::from_secs(3600) }).unwrap();
+    assert_eq!(deleted, 2);
+    let after = pages(&store);
+    assert!(after.0 < before.0 && after.1 == 0, "{before:?} {after:?}");
+}
+
+#[test]
+fn a_run_under_way_does_not_take_the_place_of_the_newest_failure() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut store = open(scratch.path());
+    let record = |store: &mut SqliteStore, outcome: Option<RunOutcome>| {
+        let start = start_at("apply", SystemTime::now());
+        store.record_start(&start).unwrap();
+        if let Some(outcome) = outcome {
+            store.record_end(start.id, &end(outcome)).unwrap();
+        }
+        start.id
+    };
+    let failed = record(&mut store, Some(RunOutcome::Failed));
+    record(&mut store, None);
+    record(&mut store, Some(RunOutcome::Succeeded));
+    store.delete_old_runs(&Retention { count: 1, age: Duration::from_secs(3600) }).unwrap();
+    assert!(all(&mut store).iter().any(|run| run.start.id == failed), "the only failure was deleted");
+}
+
+#[test]
+fn nothing_is_created_in_a_directory_of_others() {
+    let scratch = tempfile::tempdir().unwrap();
+    let shared = scratch.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    let directory = shared.join("state/windlass");
+    assert!(matches!(SqliteStore::open_database(&directory), Err(Error::NotOwn { .. })));
+    assert!(!shared.join("state").exists());
+}
