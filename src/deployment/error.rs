@@ -52,7 +52,7 @@ pub enum Error {
     Journal(String),
     #[error("{0}")]
     Observation(String),
-    #[error("the {operation} by {who} {fate}; windlass changed nothing\nhint: {resume}; --abandon gives it up")]
+    #[error("the {operation} by {who} {fate}; windlass changed nothing\nhint: {resume}")]
     Unfinished { operation: String, who: String, fate: &'static str, resume: String },
     #[error("cannot carry out {operation}: its dry run failed; windlass changed nothing")]
     Refused { operation: &'static str },

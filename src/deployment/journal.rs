@@ -123,6 +123,16 @@ impl Journal {
 
     /// What a person can do about an operation that did not come to its end.
     pub fn how_to_resume(&self) -> String {
+        use RecordedOperation::{ReleaseRestore, RestoreEtcd, UndoRestore};
+        match &self.operation {
+            RestoreEtcd { backup } => {
+                return format!(
+                    "run windlass etcd restore DIR/{backup} to resume it, or windlass etcd restore --undo to go back"
+                );
+            }
+            UndoRestore | ReleaseRestore => return format!("run windlass {} to resume it", self.operation),
+            _ => {}
+        }
         let is_upgrade = matches!(self.operation, RecordedOperation::Upgrade { .. });
         let back = if is_upgrade { " (with its --bundle, if it had one), or windlass rollback to go back" } else { "" };
         let end = if self.is_apply() { "" } else { "; if nothing is left of it to do, windlass apply closes it" };

@@ -81,10 +81,19 @@ impl Operation {
                 operation: journal.operation.to_string(),
                 who: journal.who.clone(),
                 fate: journal.fate(),
-                resume: journal.how_to_resume(),
+                resume: format!(
+                    "{}{}",
+                    journal.how_to_resume(),
+                    if self.can_abandon() { "; --abandon gives it up" } else { "" }
+                ),
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Whether its command has the option --abandon.
+    fn can_abandon(&self) -> bool {
+        !matches!(self, Operation::RestoreEtcd(Restoration::Recover))
     }
 
     /// Whether it changes members of etcd.
