@@ -41,9 +41,30 @@ windlass etcd restore --undo --name karmada "${three[@]}"
 on h2 'cp -p /root/record /var/lib/etcd/data.restore.json && sed -i "s/\"restored\"/\"released\"/" /var/lib/etcd/data.restore.json'
 not_undone 'do not agree on the last restore, or it was released on some of them'
 on h2 'cp -p /root/record /var/lib/etcd/data.restore.json'
+# The old data of one member is damaged. A majority serves it again, and the member can be replaced.
+on h2 "head -c 65536 /dev/urandom >$aside/member/snap/db"
 windlass etcd restore --undo --name karmada "${three[@]}"
 exits 0
+says 'the old data is served again, but not all is well: .*Run windlass etcd check'
 [ "$(etcdctl get later --print-value-only)" = 1 ] || broken "the old data is not back"
+# The run was killed when one host had recorded that the restore was undone.
+for h in h2 h3; do on $h 'sed -i "s/\"undone\"/\"undoing\"/" /var/lib/etcd/data.restore.json'; done
+members h1 h2 h3
+[ "$code" != 0 ] || broken "an apply ran before the undoing was complete"
+windlass etcd restore --undo --name karmada "${three[@]}"
+exits 0
+for h in h1 h2 h3; do on $h grep -q '"undone"' /var/lib/etcd/data.restore.json || broken "the undoing is not recorded on $h"; done
+windlass etcd replace-member h2 --yes "${three[@]}"
+exits 0
+are_members h1 h2 h3
+[ "$(etcdctl get later --print-value-only)" = 1 ] || broken "the replacement lost data"
+
+# An etcd of others on a host of the inventory is not stopped.
+on h4 'mkdir -p /var/lib/etcd/data/member'
+etcd_members remove-member h1,h2,h3,h4 h4 --yes
+exits 2
+says 'the etcd on h4 is not of the cluster etcd of this inventory'
+on h4 'test -d /var/lib/etcd/data/member' || broken "data of others was moved away"
 
 # A stopped member with the data of another cluster is not started.
 on h3 'systemctl stop etcd && cp -p /var/lib/etcd/data.cluster.json /root/marker && sed -i "s/\"token\": \"/\"token\": \"x/" /var/lib/etcd/data.cluster.json'
