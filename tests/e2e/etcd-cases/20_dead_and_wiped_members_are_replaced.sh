@@ -1,3 +1,4 @@
+# Takes its turn: every third day.
 # shellcheck shell=bash
 . "$ROOT/tests/e2e/etcd-lib.sh"
 fresh_five

@@ -1,3 +1,4 @@
+# Takes its turn: every third day.
 # shellcheck shell=bash
 # A backup is restored onto all members, with what was written since being lost, and only that; the way back works.
 . "$ROOT/tests/e2e/etcd-lib.sh"

@@ -1,3 +1,4 @@
+# Takes its turn: every third day.
 # shellcheck shell=bash
 # Members that are stopped are started. If too few are left, windlass shows the survivors and restores nothing on its own.
 . "$ROOT/tests/e2e/etcd-lib.sh"

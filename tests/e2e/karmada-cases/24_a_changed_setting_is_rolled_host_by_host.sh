@@ -1,3 +1,4 @@
+# Takes its turn: every third day, with stand-ins.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 a_control_plane
 runs_with() { on "$1" 'tr "\0" " " </proc/$(systemctl show -p MainPID --value karmada-scheduler)/cmdline' | grep -q -- "$2"; }

@@ -1,3 +1,4 @@
+# Takes its turn: every third day, with stand-ins.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 a_control_plane
 for dead in h1 h2 h3; do

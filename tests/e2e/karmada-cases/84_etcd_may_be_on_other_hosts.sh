@@ -1,3 +1,4 @@
+# Takes its turn: every third day, with stand-ins.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # Layouts on which the control plane and etcd share some hosts or none. Stacked: case 20. On one host: case 79, and 50 with real
 # programs. External: case 52, with real programs. What an API server knows of etcd in each layout: tests/roles.rs.

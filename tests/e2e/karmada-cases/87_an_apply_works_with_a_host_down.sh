@@ -1,3 +1,4 @@
+# Takes its turn: every third day, with stand-ins.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # One of three hosts has lost its power: apply does what it can with the others, and the rest when the host is back.
 fresh
