@@ -95,7 +95,7 @@ are_members h1 h2 h3
 
 # A machine that is gone for good, and another one under another name. The dead one is removed first.
 hosts kill h3
-put_through_h1 e2e "while h3 is down"
+put_through_h1 down "while h3 is down"
 members h1 h2 h4
 exits 1
 says 'The inventory lacks h3.*windlass etcd remove-member h3'
@@ -128,7 +128,7 @@ are_members h1 h2 h4
 
 # A dead member that nobody replaces.
 hosts kill h4
-put_through_h1 e2e "while h4 is down"
+put_through_h1 down "while h4 is down"
 etcd_members remove-member h1,h2,h4 h4 --yes
 exits 0
 says 'h4 leaves etcd.*2 members and survives 0 failures'
