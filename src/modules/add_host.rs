@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -19,7 +18,6 @@ pub(super) struct AddHost {
     vars: IndexMap<String, Value>,
 }
 
-#[async_trait]
 impl Local for AddHost {
     const ONCE: bool = true;
     const DOC: Doc = Doc {

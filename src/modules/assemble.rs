@@ -1,6 +1,5 @@
 //! `assemble`: the files of a directory, in the order of their names, as one file.
 
-use async_trait::async_trait;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
@@ -36,7 +35,6 @@ pub(super) struct AssembleChange {
     digests: Digests,
 }
 
-#[async_trait]
 impl Module for Assemble {
     const CHANGES: Changes = Changes::Files;
     const ASYNC: Async = Async::Never;

@@ -1,6 +1,5 @@
 //! `assert`: fails unless every condition holds.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Error, Local, ModuleResult, Outcome};
@@ -16,7 +15,6 @@ pub(super) struct Assert {
     quiet: bool,
 }
 
-#[async_trait]
 impl Local for Assert {
     const DOC: Doc = Doc {
         name: "assert",

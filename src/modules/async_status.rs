@@ -1,6 +1,5 @@
 //! `async_status`: how far a job is that a task with `async` started.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, async_job};
@@ -28,7 +27,6 @@ pub(super) enum AsyncStatusChange {
     Cleanup,
 }
 
-#[async_trait]
 impl Module for AsyncStatus {
     const CHANGES: Changes = Changes::Nothing;
     const ASYNC: Async = Async::Never;

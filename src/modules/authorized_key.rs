@@ -6,7 +6,6 @@ mod tests;
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use self::keys::DesiredKeys;
@@ -53,7 +52,6 @@ pub(super) struct AuthorizedKeyChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for AuthorizedKey {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

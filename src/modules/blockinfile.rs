@@ -1,6 +1,5 @@
 //! `blockinfile`: a block of lines in a text file, between two marker lines.
 
-use async_trait::async_trait;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
@@ -44,7 +43,6 @@ pub(super) struct BlockinfileChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for Blockinfile {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `command` (a program and its arguments, no shell) and `shell` (a line for a shell).
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::async_job::{self, JobMetadata};
@@ -47,7 +46,6 @@ pub(super) struct Command {
     expand_argument_vars: bool,
 }
 
-#[async_trait]
 impl Module for Command {
     const CHANGES: Changes = Changes::Other;
     const ASYNC: Async = Async::Job;
@@ -157,7 +155,6 @@ pub(super) struct Shell {
     strip_empty_ends: bool,
 }
 
-#[async_trait]
 impl Module for Shell {
     const CHANGES: Changes = Changes::Other;
     const ASYNC: Async = Async::Job;

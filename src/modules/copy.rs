@@ -7,7 +7,6 @@ mod tree;
 
 use std::path::Path;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::{DesiredAttributes, is_empty};
@@ -78,7 +77,6 @@ struct Source {
     secret: bool,
 }
 
-#[async_trait]
 impl Module for Copy {
     const CHANGES: Changes = Changes::Files;
     const ASYNC: Async = Async::Never;

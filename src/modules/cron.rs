@@ -4,7 +4,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_edit};
@@ -49,7 +48,6 @@ pub(super) struct CronChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for Cron {
     const CHANGES: Changes = Changes::CronJobs;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `debug`: shows a message or a variable.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Error, Local, ModuleResult, Outcome};
@@ -18,7 +17,6 @@ pub(super) struct Debug {
     verbosity: u8,
 }
 
-#[async_trait]
 impl Local for Debug {
     const DOC: Doc = Doc {
         name: "debug",

@@ -1,6 +1,5 @@
 //! `fail`: fails with a message.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Error, Local, ModuleResult, Outcome};
@@ -13,7 +12,6 @@ pub(super) struct Fail {
     msg: Value,
 }
 
-#[async_trait]
 impl Local for Fail {
     const DOC: Doc = Doc {
         name: "fail",

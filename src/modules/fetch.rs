@@ -2,7 +2,6 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_digest::Digests;
@@ -26,7 +25,6 @@ pub(super) struct FetchChange {
     checksum: String,
 }
 
-#[async_trait]
 impl Module for Fetch {
     const CHANGES: Changes = Changes::Files;
     const ASYNC: Async = Async::Never;

@@ -6,7 +6,6 @@ mod steps;
 mod tests;
 mod times;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::{self, DesiredAttributes, Properties, is_empty};
@@ -67,7 +66,6 @@ struct FilePlan<'a> {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for File {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -2,7 +2,6 @@
 
 mod criteria;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::host_tree::Tree;
@@ -72,7 +71,6 @@ struct Findings {
     skipped: Vars,
 }
 
-#[async_trait]
 impl Inspect for Find {
     const DOC: Doc = Doc {
         name: "find",

@@ -8,7 +8,6 @@ mod tests;
 
 use std::time::Instant;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -59,7 +58,6 @@ pub(super) struct Planned {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for GetUrl {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -23,7 +22,6 @@ pub(super) struct Getent {
     fail_key: bool,
 }
 
-#[async_trait]
 impl Inspect for Getent {
     const DOC: Doc = Doc {
         name: "getent",

@@ -6,7 +6,6 @@ mod steps;
 mod tests;
 mod tool;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use self::look::{Local, RevisionKind};
@@ -69,7 +68,6 @@ pub(super) struct GitChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for Git {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `group`: groups of a host.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::accounts::{self, AccountTools};
@@ -26,7 +25,6 @@ pub(super) enum GroupState {
     Absent,
 }
 
-#[async_trait]
 impl Module for GroupModule {
     const CHANGES: Changes = Changes::Accounts;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `group_by`: adds the host to a group named after one of its values.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Effect, Error, Local, ModuleResult, Outcome};
@@ -13,7 +12,6 @@ pub(super) struct GroupBy {
     parents: Vec<String>,
 }
 
-#[async_trait]
 impl Local for GroupBy {
     const DOC: Doc = Doc {
         name: "group_by",

@@ -1,6 +1,5 @@
 //! `hostname`: the host's own name, now and after a reboot.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
@@ -33,7 +32,6 @@ pub(super) struct HostnameChange {
     systemd: bool,
 }
 
-#[async_trait]
 impl Module for Hostname {
     const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -27,7 +26,6 @@ pub(super) struct IncludeVars {
     hash_behaviour: Option<String>,
 }
 
-#[async_trait]
 impl Local for IncludeVars {
     const DOC: Doc = Doc {
         name: "include_vars",

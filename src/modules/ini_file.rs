@@ -2,7 +2,6 @@
 
 mod edit;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::DesiredAttributes;
@@ -58,7 +57,6 @@ pub(super) struct IniFileChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for IniFile {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -4,7 +4,6 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
@@ -73,7 +72,6 @@ impl Version {
     }
 }
 
-#[async_trait]
 impl Module for Iptables {
     const CHANGES: Changes = Changes::FirewallRules;
     const DOC: Doc = Doc {

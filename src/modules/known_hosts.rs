@@ -1,6 +1,5 @@
 //! `known_hosts`: which keys other hosts have, in the file that ssh on the host reads. Needs no ssh there.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::DesiredAttributes;
@@ -34,7 +33,6 @@ pub(super) struct KnownHostsChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for KnownHosts {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -2,7 +2,6 @@
 
 mod edit;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::DesiredAttributes;
@@ -45,7 +44,6 @@ pub(super) struct LineinfileChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for Lineinfile {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

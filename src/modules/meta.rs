@@ -1,6 +1,5 @@
 //! `meta`: what a task can ask of the run itself. The engine carries it out; this file only lists the actions.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Error, Local, ModuleResult};
@@ -12,7 +11,6 @@ pub(super) struct Meta {
     action: String,
 }
 
-#[async_trait]
 impl Local for Meta {
     const DOC: Doc = Doc {
         name: "meta",

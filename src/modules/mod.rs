@@ -177,8 +177,8 @@ pub static MODULES: &[ModuleEntry] = &[
     ModuleEntry { doc: &package::dnf::YUM, ..entry::<package::dnf::Dnf>() },
 ];
 
-/// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.
-#[async_trait]
+/// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`. A module writes `async fn`; without
+/// async-trait, the compiler checks only once, not for each module, that what all modules use is `Send`.
 pub trait Module: DeserializeOwned + Send + Sync + 'static {
     const DOC: Doc;
     /// What it changes on the host.
@@ -191,22 +191,29 @@ pub trait Module: DeserializeOwned + Send + Sync + 'static {
     type Change: Send;
 
     /// Reads the host's state and returns the change. Check mode ends here.
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Self::Change>, Error>;
+    fn plan(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+    ) -> impl Future<Output = Result<Plan<Self::Change>, Error>> + Send;
 
     /// Makes the change that `plan` found.
-    async fn apply(&self, change: Self::Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error>;
+    fn apply(
+        &self,
+        change: Self::Change,
+        remote: &Remote,
+        here: &Controller<'_>,
+    ) -> impl Future<Output = Result<Outcome, Error>> + Send;
 }
 
 /// A module that reads the host and never changes it (`stat`, `setup`): check mode makes no difference to it.
-#[async_trait]
 pub trait Inspect: DeserializeOwned + Send + Sync + 'static {
     const DOC: Doc;
 
-    async fn inspect(&self, probe: &Probe, here: &Controller<'_>) -> Result<Outcome, Error>;
+    fn inspect(&self, probe: &Probe, here: &Controller<'_>) -> impl Future<Output = Result<Outcome, Error>> + Send;
 }
 
 /// A module that never needs the host (`debug`, `set_fact`): it runs on the controller and opens no connection.
-#[async_trait]
 pub trait Local: DeserializeOwned + Send + Sync + 'static {
     const DOC: Doc;
     /// What it changes on the host.
@@ -219,7 +226,7 @@ pub trait Local: DeserializeOwned + Send + Sync + 'static {
         arguments::parse_arguments(args)
     }
 
-    async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error>;
+    fn run(&self, here: &Controller<'_>) -> impl Future<Output = Result<ModuleResult, Error>> + Send;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

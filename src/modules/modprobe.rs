@@ -1,6 +1,5 @@
 //! `modprobe`: modules of the host's kernel, now and after a boot.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::execution::quote;
@@ -47,7 +46,6 @@ pub(super) struct ModprobeChange {
     argv: Vec<String>,
 }
 
-#[async_trait]
 impl Module for Modprobe {
     const CHANGES: Changes = Changes::KernelSettings;
     const DOC: Doc = Doc {

@@ -4,7 +4,6 @@ mod table;
 
 use std::sync::LazyLock;
 
-use async_trait::async_trait;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -72,7 +71,6 @@ enum MountAction {
     },
 }
 
-#[async_trait]
 impl Module for Mount {
     const CHANGES: Changes = Changes::Mounts;
     const DOC: Doc = Doc {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
@@ -54,7 +53,6 @@ struct Mount {
     fields: Map<String, Json>,
 }
 
-#[async_trait]
 impl Inspect for MountFacts {
     const DOC: Doc = Doc {
         name: "mount_facts",

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use chrono::Local as LocalTime;
 use serde::Deserialize;
 
@@ -19,7 +18,6 @@ pub(super) struct Pause {
     echo: bool,
 }
 
-#[async_trait]
 impl Local for Pause {
     const ONCE: bool = true;
     const DOC: Doc = Doc {

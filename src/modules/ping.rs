@@ -1,6 +1,5 @@
 //! `ping`: whether a host can be reached and used.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Error, Inspect, Outcome};
@@ -13,7 +12,6 @@ pub(super) struct Ping {
     data: String,
 }
 
-#[async_trait]
 impl Inspect for Ping {
     const DOC: Doc = Doc {
         name: "ping",

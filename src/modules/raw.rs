@@ -1,6 +1,5 @@
 //! `raw`: a line for the shell, as it is.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, execution};
@@ -14,7 +13,6 @@ pub(super) struct Raw {
     executable: Option<String>,
 }
 
-#[async_trait]
 impl Module for Raw {
     const CHANGES: Changes = Changes::Other;
     const ASYNC: Async = Async::Never;

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::execution::quote;
@@ -25,7 +24,6 @@ pub(super) struct Reboot {
     search_paths: Vec<String>,
 }
 
-#[async_trait]
 impl Local for Reboot {
     const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use async_trait::async_trait;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
@@ -34,7 +33,6 @@ pub(super) struct ReplaceChange {
     outcome: Outcome,
 }
 
-#[async_trait]
 impl Module for Replace {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

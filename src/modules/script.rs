@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::async_job::{self, JobMetadata};
@@ -31,7 +30,6 @@ pub(super) struct Prepared {
     arguments: String,
 }
 
-#[async_trait]
 impl Module for Script {
     const CHANGES: Changes = Changes::Other;
     const ASYNC: Async = Async::Job;

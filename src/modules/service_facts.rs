@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
@@ -20,7 +19,6 @@ type Services = BTreeMap<String, Json>;
 #[serde(deny_unknown_fields)]
 pub(super) struct ServiceFacts {}
 
-#[async_trait]
 impl Inspect for ServiceFacts {
     const DOC: Doc = Doc {
         name: "service_facts",

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -17,7 +16,6 @@ const CACHEABLE: &str = "cacheable";
 #[serde(transparent)]
 pub(super) struct SetFact(IndexMap<String, Value>);
 
-#[async_trait]
 impl Local for SetFact {
     const DOC: Doc = Doc {
         name: "set_fact",

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -18,7 +17,6 @@ pub(super) struct SetStats {
     aggregate: bool,
 }
 
-#[async_trait]
 impl Local for SetStats {
     const DOC: Doc = Doc {
         name: "set_stats",

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use minijinja::value::Serde;
 use serde::Deserialize;
@@ -77,7 +76,6 @@ pub fn gathers_facts(doc: &Doc) -> bool {
     matches!(doc.name, "setup" | "gather_facts")
 }
 
-#[async_trait]
 impl Inspect for Setup {
     const DOC: Doc = Doc {
         name: "setup",

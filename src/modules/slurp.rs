@@ -1,6 +1,5 @@
 //! `slurp`: the content of a host's file, base64.
 
-use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -15,7 +14,6 @@ pub(super) struct Slurp {
     src: String,
 }
 
-#[async_trait]
 impl Inspect for Slurp {
     const DOC: Doc = Doc {
         name: "slurp",

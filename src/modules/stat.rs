@@ -1,6 +1,5 @@
 //! `stat`: everything about a path of the host.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::stat_fields::{self, set_field};
@@ -44,7 +43,6 @@ impl From<Algorithm> for Digest {
     }
 }
 
-#[async_trait]
 impl Inspect for Stat {
     const DOC: Doc = Doc {
         name: "stat",

@@ -12,7 +12,6 @@ mod tree;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use self::compare::{Action, Receiver, SyncOptions, SyncPlan};
@@ -91,7 +90,6 @@ struct SyncPaths {
     above: String,
 }
 
-#[async_trait]
 impl Module for Synchronize {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `sysctl`: settings of the kernel, in the file that is read at boot and, if asked, in force.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::DesiredAttributes;
@@ -38,7 +37,6 @@ pub(super) struct SysctlChange {
     write: Option<Write>,
 }
 
-#[async_trait]
 impl Module for Sysctl {
     const CHANGES: Changes = Changes::KernelSettings;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `systemd_service` (also `systemd`) and `service`: units of systemd.
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -91,7 +90,6 @@ pub(super) struct Actions {
 #[derive(Debug, Default)]
 struct Status(IndexMap<String, String>);
 
-#[async_trait]
 impl Module for SystemdService {
     const CHANGES: Changes = Changes::Units;
     const DOC: Doc = Doc {
@@ -359,7 +357,6 @@ pub(super) struct Service {
     _arguments: String,
 }
 
-#[async_trait]
 impl Module for Service {
     const CHANGES: Changes = Changes::Units;
     const DOC: Doc = Doc {

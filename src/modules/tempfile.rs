@@ -1,6 +1,5 @@
 //! `tempfile`: a new temporary file or directory on the host, with a unique name.
 
-use async_trait::async_trait;
 use rand::Rng as _;
 use rand::distr::Alphanumeric;
 use serde::Deserialize;
@@ -32,7 +31,6 @@ umask 077
 if [ "$1" = file ]; then set -C; : >"$path"; else mkdir -- "$path"; fi && printf %s "$path"
 "#;
 
-#[async_trait]
 impl Module for Tempfile {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

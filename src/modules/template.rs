@@ -8,7 +8,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Local};
 use serde::Deserialize;
 
@@ -52,7 +51,6 @@ pub(super) struct TemplateChange {
     src: String,
 }
 
-#[async_trait]
 impl Module for Template {
     const CHANGES: Changes = Changes::Files;
     const ASYNC: Async = Async::Never;

@@ -1,6 +1,5 @@
 //! `timezone`: the host's time zone.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::execution::quote;
@@ -46,7 +45,6 @@ impl HostTimezone {
     }
 }
 
-#[async_trait]
 impl Module for Timezone {
     const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `ufw`: the rules of the uncomplicated firewall, and whether it is on.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
@@ -40,7 +39,6 @@ pub(super) struct Ufw {
     comment: Option<String>,
 }
 
-#[async_trait]
 impl Module for Ufw {
     const CHANGES: Changes = Changes::FirewallRules;
     const DOC: Doc = Doc {

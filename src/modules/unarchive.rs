@@ -6,7 +6,6 @@ mod tar;
 #[cfg(test)]
 mod tests;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::{self, DesiredAttributes, is_empty};
@@ -46,7 +45,6 @@ pub(super) enum UnarchiveChange {
     Attributes { lacking: Vec<(String, Attributes)>, outcome: Outcome },
 }
 
-#[async_trait]
 impl Module for Unarchive {
     const CHANGES: Changes = Changes::Files;
     const ASYNC: Async = Async::Never;

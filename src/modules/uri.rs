@@ -5,7 +5,6 @@ mod multipart;
 
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -62,7 +61,6 @@ pub(super) enum Format {
     FormMultipart,
 }
 
-#[async_trait]
 impl Module for Uri {
     const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {

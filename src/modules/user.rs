@@ -2,7 +2,6 @@
 
 mod ssh_key;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::accounts::{self, Account, AccountTools, Accounts};
@@ -72,7 +71,6 @@ pub(super) struct UserChange {
     make_key: bool,
 }
 
-#[async_trait]
 impl Module for User {
     const CHANGES: Changes = Changes::Accounts;
     const DOC: Doc = Doc {

@@ -6,7 +6,6 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -23,7 +22,6 @@ pub(super) struct ValidateArgumentSpec {
     validate_args_context: Value,
 }
 
-#[async_trait]
 impl Local for ValidateArgumentSpec {
     const DOC: Doc = Doc {
         name: "validate_argument_spec",

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use fancy_regex::Regex;
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -57,7 +56,6 @@ struct Found {
     named: Vec<(String, Value)>,
 }
 
-#[async_trait]
 impl Module for WaitFor {
     const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Error, Local, ModuleResult, Outcome};
@@ -19,7 +18,6 @@ pub(super) struct WaitForConnection {
     timeout: u64,
 }
 
-#[async_trait]
 impl Local for WaitForConnection {
     const DOC: Doc = Doc {
         name: "wait_for_connection",

@@ -1,6 +1,5 @@
 //! `x509_ca`: a certificate authority: a key and a self-signed certificate.
 
-use async_trait::async_trait;
 use rcgen::{BasicConstraints, IsCa, KeyPair, KeyUsagePurpose};
 use serde::Deserialize;
 
@@ -42,7 +41,6 @@ pub(super) struct X509CaChange {
     key_path: String,
 }
 
-#[async_trait]
 impl Module for X509Ca {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

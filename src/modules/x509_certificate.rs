@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use async_trait::async_trait;
 use rcgen::{ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use serde::Deserialize;
 
@@ -47,7 +46,6 @@ pub(super) struct X509CertificateChange {
     key_path: String,
 }
 
-#[async_trait]
 impl Module for X509Certificate {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `x509_certificate_info`: what a certificate says, and how many days it has left.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::x509::{self, Certificate};
@@ -14,7 +13,6 @@ pub(super) struct X509CertificateInfo {
     path: String,
 }
 
-#[async_trait]
 impl Inspect for X509CertificateInfo {
     const DOC: Doc = Doc {
         name: "x509_certificate_info",

@@ -1,6 +1,5 @@
 //! `x509_csr`: a certificate signing request for another CA, from an existing key. Writes nothing.
 
-use async_trait::async_trait;
 use rcgen::CertificateParams;
 use serde::Deserialize;
 
@@ -17,7 +16,6 @@ pub(super) struct X509Csr {
     organization: Option<String>,
 }
 
-#[async_trait]
 impl Inspect for X509Csr {
     const DOC: Doc = Doc {
         name: "x509_csr",

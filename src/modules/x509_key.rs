@@ -1,6 +1,5 @@
 //! `x509_key`: a key pair without a certificate, for signing tokens; generated once, never replaced.
 
-use async_trait::async_trait;
 use rcgen::KeyPair;
 use serde::Deserialize;
 
@@ -34,7 +33,6 @@ pub(super) struct X509KeyChange {
     public_path: Option<String>,
 }
 
-#[async_trait]
 impl Module for X509Key {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -3,6 +3,8 @@
 //! A frame's marks hold a random number that only the two ends know, so no output can be taken for one. One request is
 //! under way at a time. A session whose request failed or was cancelled is out of step: it is dropped, which ends over
 //! there what it ran, and never used again.
+//!
+//! The futures that all modules wait for are boxed, so that the compiler does not look into them again for each module.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,14 +142,16 @@ impl Session {
     }
 
     /// Runs shell text in the session itself; its stdout and stderr come back.
-    pub(super) async fn ask(&mut self, body: &str) -> Result<Output, Error> {
-        let mut stdout = BoundedBuffer::new();
-        let (code, stderr) = self.ask_into(body, &mut stdout).await?;
-        Ok(Output { code, stdout: stdout.bytes, stderr })
+    pub(super) fn ask<'a>(&'a mut self, body: &'a str) -> BoxFuture<'a, Result<Output, Error>> {
+        Box::pin(async move {
+            let mut stdout = BoundedBuffer::new();
+            let (code, stderr) = self.ask_into(body, &mut stdout).await?;
+            Ok(Output { code, stdout: stdout.bytes, stderr })
+        })
     }
 
     /// As [`Session::ask`], with stdout going to `sink` as it comes. Gives code and stderr.
-    pub(super) async fn ask_into<W: AsyncWrite + Unpin>(
+    pub(super) async fn ask_into<W: AsyncWrite + Unpin + Send>(
         &mut self,
         body: &str,
         sink: &mut W,
@@ -159,60 +163,62 @@ impl Session {
 
     /// Passes content to the file `word`, between the shell texts `before` and `after`. Where it fails on the way the
     /// session is over: what is left of the bytes must never be taken for requests.
-    pub(super) async fn pass(
-        &mut self,
-        before: &str,
-        (into, name): (&str, &str),
-        content: InputStream<'_>,
-        after: &str,
-    ) -> Result<Output, Error> {
-        let size = content.size;
-        let _turn = match &self.uploads {
-            Some(uploads) => tokio::select! {
-                biased;
-                turn = uploads.clone().acquire_owned() => turn.ok(),
-                never = keep_alive(self.stdin.as_mut()) => match never {},
-            },
-            None => None,
-        };
-        let (before, after) = (self.guarded(before), self.guarded_end(after));
-        // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
-        let text = format!(
-            ": >\"$wl_d/w\"\nif {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then rm -f \"$wl_d/w\"\n\
+    pub(super) fn pass<'a>(
+        &'a mut self,
+        before: &'a str,
+        (into, name): (&'a str, &'a str),
+        content: InputStream<'a>,
+        after: &'a str,
+    ) -> BoxFuture<'a, Result<Output, Error>> {
+        Box::pin(async move {
+            let size = content.size;
+            let _turn = match &self.uploads {
+                Some(uploads) => tokio::select! {
+                    biased;
+                    turn = uploads.clone().acquire_owned() => turn.ok(),
+                    never = keep_alive(self.stdin.as_mut()) => match never {},
+                },
+                None => None,
+            };
+            let (before, after) = (self.guarded(before), self.guarded_end(after));
+            // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
+            let text = format!(
+                ": >\"$wl_d/w\"\nif {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then rm -f \"$wl_d/w\"\n\
              printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\
              head -c {size} {into} 2>\"$wl_d/e\" || {{ wl_why {name} 2>>\"$wl_d/e\"; wl_r {OVER}; exit; }}\n\
              {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?; else rm -f \"$wl_d/w\"; wl_r 1; fi\n"
-        );
-        self.begin_request(&text).await?;
-        let (either, mut kind) = (self.mark("", ""), BoundedBuffer::short());
-        // Whatever is sent now would be taken for content.
-        self.passes = true;
-        self.until(&either, &mut tokio::io::sink()).await?;
-        self.until("\n", &mut kind).await?;
-        self.passes = false;
-        if kind.bytes != b">" {
-            return Ok(Output { code: 1, stderr: self.end_of_answer().await?.1, stdout: Vec::new() });
-        }
-        let stdin = self.stdin.as_mut().expect("it is taken only at the end");
-        let passed = content.send(stdin).await;
-        let mut stdout = BoundedBuffer::short();
-        match passed {
-            Ok(()) => {
-                let (code, stderr) = self.answer(&mut stdout).await?;
-                self.busy = code == OVER;
-                Ok(Output { code, stdout: stdout.bytes, stderr })
+            );
+            self.begin_request(&text).await?;
+            let (either, mut kind) = (self.mark("", ""), BoundedBuffer::short());
+            // Whatever is sent now would be taken for content.
+            self.passes = true;
+            self.until(&either, &mut tokio::io::sink()).await?;
+            self.until("\n", &mut kind).await?;
+            self.passes = false;
+            if kind.bytes != b">" {
+                return Ok(Output { code: 1, stderr: self.end_of_answer().await?.1, stdout: Vec::new() });
             }
-            // A full disk ends the host's reading; its answer then reports it.
-            Err(error) => {
-                self.stdin = None;
-                let answer = tokio::time::timeout(END, self.answer(&mut stdout)).await;
-                self.busy = true;
-                match answer {
-                    Ok(Ok((code, stderr))) if code != 0 => Ok(Output { code, stdout: stdout.bytes, stderr }),
-                    _ => Err(self.lost(Some(error)).await),
+            let stdin = self.stdin.as_mut().expect("it is taken only at the end");
+            let passed = content.send(stdin).await;
+            let mut stdout = BoundedBuffer::short();
+            match passed {
+                Ok(()) => {
+                    let (code, stderr) = self.answer(&mut stdout).await?;
+                    self.busy = code == OVER;
+                    Ok(Output { code, stdout: stdout.bytes, stderr })
+                }
+                // A full disk ends the host's reading; its answer then reports it.
+                Err(error) => {
+                    self.stdin = None;
+                    let answer = tokio::time::timeout(END, self.answer(&mut stdout)).await;
+                    self.busy = true;
+                    match answer {
+                        Ok(Ok((code, stderr))) if code != 0 => Ok(Output { code, stdout: stdout.bytes, stderr }),
+                        _ => Err(self.lost(Some(error)).await),
+                    }
                 }
             }
-        }
+        })
     }
 
     /// Ends the session and what it runs; waits for that a while.
@@ -347,10 +353,15 @@ impl Session {
     }
 
     /// Reads the answer to the request under way: stdout to `sink`; code and stderr.
-    pub(super) async fn answer<W: AsyncWrite + Unpin>(&mut self, sink: &mut W) -> Result<(i32, Vec<u8>), Error> {
-        let divide = self.mark("|", "\n");
-        self.until(&divide, sink).await?;
-        self.end_of_answer().await
+    pub(super) fn answer<'a, W: AsyncWrite + Unpin + Send>(
+        &'a mut self,
+        sink: &'a mut W,
+    ) -> BoxFuture<'a, Result<(i32, Vec<u8>), Error>> {
+        Box::pin(async move {
+            let divide = self.mark("|", "\n");
+            self.until(&divide, sink).await?;
+            self.end_of_answer().await
+        })
     }
 
     async fn end_of_answer(&mut self) -> Result<(i32, Vec<u8>), Error> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::session::{BEAT, Session};
@@ -88,41 +89,52 @@ impl Sessions {
     }
 
     /// Takes a session of a user, for one request or several that belong together.
-    pub(super) async fn borrow_session(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
-        let permit = self.permits.clone().acquire_owned().await.expect("it is never closed");
-        if *self.closing.borrow() || self.connection.is_closed() {
-            let name = self.connection.description();
-            return Err(connection::Error::Lost { name, reason: "it was closed".into() }.into());
-        }
-        while let Some(mut session) = self.take_idle(user) {
-            if session.usable() {
-                return Ok(BorrowedSession {
-                    session: Some(session),
-                    user: user.cloned(),
-                    sessions: self.clone(),
-                    _permit: permit,
-                });
+    pub(super) fn borrow_session<'a>(
+        self: &'a Arc<Self>,
+        user: Option<&'a Become>,
+    ) -> BoxFuture<'a, Result<BorrowedSession, Error>> {
+        Box::pin(async move {
+            let permit = self.permits.clone().acquire_owned().await.expect("it is never closed");
+            if *self.closing.borrow() || self.connection.is_closed() {
+                let name = self.connection.description();
+                return Err(connection::Error::Lost { name, reason: "it was closed".into() }.into());
             }
-        }
-        self.alive.call_once(|| self.keep_alive());
-        self.make_room();
-        let mut session = Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
-        if let Some(proof) = &self.proof {
-            Box::pin(session.show_lock_proof(proof, user)).await?;
-        }
-        let other = user.map(|user| user.user.as_str());
-        tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");
-        Ok(BorrowedSession { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
+            while let Some(mut session) = self.take_idle(user) {
+                if session.usable() {
+                    return Ok(BorrowedSession {
+                        session: Some(session),
+                        user: user.cloned(),
+                        sessions: self.clone(),
+                        _permit: permit,
+                    });
+                }
+            }
+            self.alive.call_once(|| self.keep_alive());
+            self.make_room();
+            let mut session =
+                Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
+            if let Some(proof) = &self.proof {
+                Box::pin(session.show_lock_proof(proof, user)).await?;
+            }
+            let other = user.map(|user| user.user.as_str());
+            tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");
+            Ok(BorrowedSession { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
+        })
     }
 
     /// As [`Sessions::borrow_session`], to change something: nothing is, once the run's lock is another's.
-    pub(super) async fn take_to_change(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
-        if let Some(proof) = &self.proof {
-            proof.holds().await?;
-        }
-        let mut lent = self.borrow_session(user).await?;
-        lent.guard(true);
-        Ok(lent)
+    pub(super) fn take_to_change<'a>(
+        self: &'a Arc<Self>,
+        user: Option<&'a Become>,
+    ) -> BoxFuture<'a, Result<BorrowedSession, Error>> {
+        Box::pin(async move {
+            if let Some(proof) = &self.proof {
+                proof.holds().await?;
+            }
+            let mut lent = self.borrow_session(user).await?;
+            lent.guard(true);
+            Ok(lent)
+        })
     }
 
     fn take_idle(&self, user: Option<&Become>) -> Option<Session> {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::Places;
@@ -67,7 +66,6 @@ struct Key {
     content: Option<Vec<u8>>,
 }
 
-#[async_trait]
 impl Module for Deb822Repository {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

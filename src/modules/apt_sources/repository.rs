@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::Places;
@@ -38,7 +37,6 @@ enum State {
     Absent,
 }
 
-#[async_trait]
 impl Module for AptRepository {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

@@ -1,6 +1,5 @@
 //! `bundle_info`: what a bundle has, before any host is touched.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Question, blocking};
@@ -18,7 +17,6 @@ pub(crate) struct BundleInfo {
     version: Option<String>,
 }
 
-#[async_trait]
 impl Local for BundleInfo {
     const DOC: Doc = Doc {
         name: "bundle_info",

@@ -1,6 +1,5 @@
 //! `program`: installs programs from a bundle. Versions are installed side by side; a link points to the active one.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::Question;
@@ -65,7 +64,6 @@ impl Wanted {
     }
 }
 
-#[async_trait]
 impl Module for Program {
     const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {

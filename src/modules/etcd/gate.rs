@@ -1,6 +1,5 @@
 //! `etcd_gate`: whether a cluster may be changed, check by check.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::checks::{self, CheckState, EtcdCheck, HostFigures, Limits, NAMES};
@@ -29,7 +28,6 @@ pub(in crate::modules) struct EtcdGate {
     certificate_days: i64,
 }
 
-#[async_trait]
 impl Module for EtcdGate {
     const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::gateway::{Gateway, Member, Refusal};
@@ -42,7 +41,6 @@ pub(in crate::modules) struct EtcdMember {
     retry_seconds: u64,
 }
 
-#[async_trait]
 impl Module for EtcdMember {
     const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {

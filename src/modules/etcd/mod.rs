@@ -9,7 +9,6 @@ mod report;
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::future::join_all;
 use serde::Deserialize;
 
@@ -51,7 +50,6 @@ pub(super) struct EtcdClusterInfo {
     allow_full: bool,
 }
 
-#[async_trait]
 impl Module for EtcdClusterInfo {
     const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {

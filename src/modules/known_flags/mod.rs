@@ -3,7 +3,6 @@
 
 mod catalogue;
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -21,7 +20,6 @@ pub(super) struct KnownFlags {
     flags: IndexMap<String, Value>,
 }
 
-#[async_trait]
 impl Local for KnownFlags {
     const DOC: Doc = Doc {
         name: "known_flags",

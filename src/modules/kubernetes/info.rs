@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use kube::core::params::ListParams;
 use minijinja::value::Serde;
 use serde::Deserialize;
@@ -34,7 +33,6 @@ pub(crate) struct K8sInfo {
     access: Access,
 }
 
-#[async_trait]
 impl Inspect for K8sInfo {
     const DOC: Doc = Doc {
         name: "k8s_info",

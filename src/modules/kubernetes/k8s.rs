@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use minijinja::value::Serde;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -40,7 +39,6 @@ pub(crate) struct K8s {
     access: Access,
 }
 
-#[async_trait]
 impl Module for K8s {
     const CHANGES: Changes = Changes::Objects;
     const DOC: Doc = Doc {

@@ -5,7 +5,6 @@ mod policy;
 
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use self::policy::Policy;
@@ -123,7 +122,6 @@ pub(crate) async fn fetch_lists(remote: &Remote, retries: &Retries) -> Result<Ou
     }
 }
 
-#[async_trait]
 impl Module for Apt {
     const CHANGES: Changes = Changes::Packages;
     const DOC: Doc = Doc {
@@ -259,11 +257,19 @@ impl Module for Apt {
         })
     }
 
-    async fn apply(&self, mut change: AptChange, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        if let Some(address) = self.address() {
-            let apt = self.with_file(address, remote).await?;
-            return apt.apply(apt.changes(remote).await?, remote, here).await;
+    async fn apply(&self, change: AptChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        match self.address() {
+            Some(address) => {
+                let apt = self.with_file(address, remote).await?;
+                apt.carry_out(apt.changes(remote).await?, remote).await
+            }
+            None => self.carry_out(change, remote).await,
         }
+    }
+}
+
+impl Apt {
+    async fn carry_out(&self, mut change: AptChange, remote: &Remote) -> Result<Outcome, Error> {
         let mut outputs = Vec::new();
         let updated = change.update;
         if change.clean {
@@ -287,9 +293,7 @@ impl Module for Apt {
         let outcome = said(&outputs).with("cache_updated", updated);
         Ok(Outcome { changed, ..outcome.with("cache_update_time", fetched(remote).await?.at) })
     }
-}
 
-impl Apt {
     #[cfg(test)]
     fn of(name: Vec<String>, state: AptState) -> Apt {
         Apt {

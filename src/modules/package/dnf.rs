@@ -1,6 +1,5 @@
 //! `dnf`: packages of Fedora, RHEL and their kin; yum where there is no dnf.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{failure, first_of, in_english, run, said};
@@ -90,7 +89,6 @@ pub(crate) static YUM: Doc = Doc {
     ..Dnf::DOC
 };
 
-#[async_trait]
 impl Module for Dnf {
     const CHANGES: Changes = Changes::Packages;
     const DOC: Doc = Doc {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
@@ -39,7 +38,6 @@ enum Manager {
     Rpm,
 }
 
-#[async_trait]
 impl Inspect for PackageFacts {
     const DOC: Doc = Doc {
         name: "package_facts",

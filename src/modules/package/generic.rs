@@ -1,6 +1,5 @@
 //! `package`: whatever package tool the host has.
 
-use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer};
 
@@ -111,7 +110,6 @@ struct BasicPackageManager {
     remove: &'static [&'static str],
 }
 
-#[async_trait]
 impl Module for Package {
     const CHANGES: Changes = Changes::Packages;
     const DOC: Doc = Doc {
