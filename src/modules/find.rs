@@ -214,6 +214,9 @@ impl Find {
         let depth: Vec<String> =
             depth.map(|depth| ["-maxdepth".to_owned(), depth.to_string()]).into_iter().flatten().collect();
         let tree = Tree::walk(probe, path, self.follow, &depth).await?;
+        if let Some(reason) = tree.incomplete() {
+            stat_fields::set_field(&mut findings.skipped, path, reason);
+        }
         for (relative, stat) in tree.sorted() {
             findings.examined += 1;
             let whole = host_path::join_path(path, &relative);

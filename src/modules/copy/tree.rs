@@ -66,7 +66,8 @@ impl Copy {
         let root = if dest == "/" { dest } else { dest.trim_end_matches('/').to_owned() };
         let missing = file_write::missing_directories(probe, &root).await?;
         let tree = match missing.is_empty() {
-            true => Some(Tree::read_host_tree(probe, &root, Links::Keep).await?),
+            // What cannot be read there cannot be written either.
+            true => Some(Tree::walk(probe, &root, false, &[]).await?),
             false => None,
         };
         let wanted =

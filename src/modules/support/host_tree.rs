@@ -5,19 +5,23 @@ use std::collections::HashMap;
 use crate::modules::Error;
 use crate::remote::{Command, FileKind, Links, Probe, Stat};
 
-/// A record's parts, then the name. `//` and a newline end it: no name that `find .` gives has two slashes in a row,
-/// so names may hold anything else, newlines too.
-const FORMAT: &str = "%f %u %g %U %G %s %i %d %h %X %Y %Z %n//";
+/// Numbers, then the names of user, group and file. The names of accounts may contain spaces, but no slash. `//` and a newline
+/// end a record: no name that `find .` gives has two slashes in a row, so names may hold anything else, newlines too.
+const FORMAT: &str = "%f %u %g %s %i %d %h %X %Y %Z %U/%G/%n//";
+
+/// How often a directory is read before it counts as incomplete: a file that vanished meanwhile is also reported as an error.
+const ATTEMPTS: usize = 3;
 
 /// What is below a directory, by path relative to it.
 pub(in crate::modules) struct Tree {
     entries: HashMap<String, Stat>,
-    whole: bool,
+    /// Why it is not everything.
+    incomplete: Option<String>,
 }
 
 impl Tree {
-    /// Reads a directory, which must exist. `Links::Follow` sees what links lead to (those that lead nowhere stay
-    /// links); `Links::Keep` sees the links.
+    /// Reads a directory, which must exist, and all that is in it; an error if something cannot be read. `Links::Follow` sees
+    /// what links lead to; `Links::Keep` sees the links.
     pub(in crate::modules) async fn read_host_tree(
         probe: &Probe,
         directory: &str,
@@ -33,10 +37,15 @@ impl Tree {
         links: Links,
         options: &[String],
     ) -> Result<Tree, Error> {
-        Tree::ask(probe, directory, (links, links), options).await
+        let tree = Tree::ask(probe, directory, (links, links), options).await?;
+        match &tree.incomplete {
+            None => Ok(tree),
+            Some(reason) => Err(Error::failed(format!("cannot read {directory} on the host completely: {reason}"))),
+        }
     }
 
-    /// As [`Tree::search`]; sees the links themselves, but also what is in directories that they lead to if asked.
+    /// As much of a directory as can be read, with the links themselves, and with what is in directories that they lead to if
+    /// asked. [`Tree::incomplete`] says what was left out.
     pub(in crate::modules) async fn walk(
         probe: &Probe,
         directory: &str,
@@ -56,9 +65,9 @@ impl Tree {
             let named = paths.iter().map(|path| format!("./{path}"));
             let argv = ["stat", "-c", FORMAT, "--"].map(String::from).into_iter().chain(named);
             let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
-            found.extend(records(&probe.query(&command).await?.stdout));
+            found.extend(records(&probe.query(&command).await?.stdout)?);
         }
-        Ok(Tree { entries: found, whole: true })
+        Ok(Tree { entries: found, incomplete: None })
     }
 
     async fn ask(
@@ -76,18 +85,24 @@ impl Tree {
         argv.extend(follow(look));
         argv.extend(["-c", FORMAT, "--", "{}", "+"].map(String::from));
         let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
-        let output = probe.query(&command).await?;
-        // find also fails when something vanished meanwhile or may not be read; what it did see counts.
-        if output.code != 0 && output.stdout.is_empty() {
-            let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Error::failed(format!("cannot list {directory}: {reason}")));
+        let mut output = probe.query(&command).await?;
+        for _ in 1..ATTEMPTS {
+            if output.code != 0 {
+                output = probe.query(&command).await?;
+            }
         }
-        Ok(Tree { entries: records(&output.stdout), whole: output.code == 0 })
+        let reason = (output.code != 0).then(|| String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        match reason {
+            Some(reason) if output.stdout.is_empty() => {
+                Err(Error::failed(format!("cannot list {directory}: {reason}")))
+            }
+            incomplete => Ok(Tree { entries: records(&output.stdout)?, incomplete }),
+        }
     }
 
-    /// Whether all could be read.
-    pub(in crate::modules) fn is_whole(&self) -> bool {
-        self.whole
+    /// Why it is not everything: what `find` and `stat` said.
+    pub(in crate::modules) fn incomplete(&self) -> Option<&str> {
+        self.incomplete.as_deref()
     }
 
     /// What is at a path relative to the directory.
@@ -108,24 +123,34 @@ impl Tree {
     }
 }
 
-fn records(stdout: &[u8]) -> HashMap<String, Stat> {
+/// All records of an answer. A record that is not understood is an error: a file must never be taken for a missing one.
+fn records(stdout: &[u8]) -> Result<HashMap<String, Stat>, Error> {
     let text = String::from_utf8_lossy(stdout);
-    text.split_terminator("//\n").filter_map(record).filter(|(name, _)| !name.is_empty()).collect()
+    let mut found = HashMap::new();
+    for text in text.split_terminator("//\n") {
+        let odd = || Error::failed(format!("the host's stat gave an answer that cannot be read: {text:?}"));
+        let (name, stat) = record(text).ok_or_else(odd)?;
+        if !name.is_empty() {
+            found.insert(name, stat);
+        }
+    }
+    Ok(found)
 }
 
 /// The path without its leading `./`, and its stat.
 fn record(text: &str) -> Option<(String, Stat)> {
-    let mut parts = text.splitn(13, ' ');
+    let mut parts = text.splitn(11, ' ');
     let mut next = || parts.next();
     let raw = u32::from_str_radix(next()?, 16).ok()?;
     let (uid, gid) = (next()?.parse().ok()?, next()?.parse().ok()?);
-    // As `remote` has it: an account that is not known has a number only.
-    let account = |name: &str| if name == "UNKNOWN" { String::new() } else { name.to_owned() };
-    let (user, group) = (account(next()?), account(next()?));
     let (size, inode, device, links) =
         (next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?);
     let (atime, mtime, ctime) = (next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?);
-    let name = next()?;
+    let mut names = next()?.splitn(3, '/');
+    // As `remote` has it: an account that is not known has a number only.
+    let account = |name: &str| if name == "UNKNOWN" { String::new() } else { name.to_owned() };
+    let (user, group) = (account(names.next()?), account(names.next()?));
+    let name = names.next()?;
     let name = name.strip_prefix("./").unwrap_or(if name == "." { "" } else { name });
     let (kind, mode) = (kind(raw), raw & 0o7777);
     let stat =
@@ -151,12 +176,19 @@ mod tests {
 
     #[test]
     fn records_with_odd_names_are_read() {
-        let text = "81a4 0 5 root tty 12 99 2049 1 1 2 3 ./a b\nc//";
-        let (name, stat) = record(text.strip_suffix("//").unwrap()).unwrap();
-        assert_eq!(name, "a b\nc");
+        let text =
+            "81a4 0 5 12 99 2049 1 1 2 3 root/tty/./a b\nc//\n81a4 0 5 1 9 2049 1 1 2 3 a b/domain users/./d/e//\n";
+        let found = records(text.as_bytes()).unwrap();
+        let stat = &found["a b\nc"];
         assert_eq!((stat.kind, stat.mode, stat.size), (FileKind::File, 0o644, 12));
         assert_eq!((stat.group.as_str(), stat.links, stat.mtime), ("tty", 1, 2.0));
-        assert_eq!(record("41ed 0 0 root root 1 1 1 2 1 1 1 .").unwrap().0, "");
-        assert!(record("stat: cannot stat").is_none());
+        let stat = &found["d/e"];
+        assert_eq!((stat.user.as_str(), stat.group.as_str(), stat.size), ("a b", "domain users", 1));
+        assert_eq!(record("41ed 0 0 1 1 1 2 1 1 1 root/root/.").unwrap().0, "");
+    }
+
+    #[test]
+    fn an_answer_that_is_not_understood_is_an_error() {
+        assert!(records(b"81a4 0 5 12 99 2049 1 1 2 3 root/tty/./a//\nstat: cannot stat//\n").is_err());
     }
 }

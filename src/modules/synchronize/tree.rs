@@ -192,10 +192,10 @@ pub(super) async fn host_tree_entries(
     whole: bool,
 ) -> Result<FilteredTree, Error> {
     let links = if reading.follow { Links::Follow } else { Links::Keep };
-    let found = host_tree::Tree::read_host_tree(probe, top, links).await?;
-    if whole && !found.is_whole() {
-        return Err(Error::failed(format!("cannot read {top} on the host completely")));
-    }
+    let found = match whole {
+        true => host_tree::Tree::read_host_tree(probe, top, links).await?,
+        false => host_tree::Tree::walk(probe, top, reading.follow, &[]).await?,
+    };
     let found = found.sorted();
     let has_links = found.iter().any(|(_, stat)| stat.kind == FileKind::Link);
     let mut targets = if has_links { link_targets(probe, top).await? } else { HashMap::new() };
