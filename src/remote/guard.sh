@@ -5,21 +5,30 @@
 # that has slept for 45 s is ended, and the watcher then ends all that the session runs.
 # An output without end: a program whose output takes more than @MOST@ bytes is ended, together with its group.
 #
+# wl_stat FILE: puts a process's /proc/PID/stat into wl_j, in one line: the name in it may contain newlines.
+wl_stat() {
+wl_j=
+while read -r wl_line; do
+wl_j="$wl_j $wl_line"
+done <"$1"
+[ "$wl_j" ]
+}
 # wl_processes: puts the process ids of the children of $1 into wl_v. Not every kernel lists them.
 wl_processes() {
 wl_v=
 read -r wl_v </proc/$1/task/$1/children
 [ -z "$wl_v" ] || return 0
 for wl_i in /proc/[0-9]*/stat; do
-read -r wl_j <"$wl_i" || continue
+wl_stat "$wl_i" || continue
 set -- "$1" ${wl_j##*) }
-[ "$3" != "$1" ] || wl_v="$wl_v ${wl_j%% *}"
+wl_i=${wl_i#/proc/}
+[ "$3" != "$1" ] || wl_v="$wl_v ${wl_i%/stat}"
 done
 }
 # wl_parent PID: puts its parent into wl_v.
 wl_parent() {
 wl_v=
-read -r wl_j </proc/$1/stat || return 1
+wl_stat /proc/$1/stat || return 1
 set -- ${wl_j##*) }
 wl_v=$2
 }

@@ -106,7 +106,7 @@ impl Probe {
             "cd {word} 2>/dev/null || {{ [ -e {word} ] && exit 1; echo none; exit 0; }}\n\
              [ -e notes ] || {{ echo none; exit 0; }}\n\
              if ! [ -e code ]; then\n\
-             {{ read -r p t <pid && read -r x </proc/$p/stat; }} 2>/dev/null\n\
+             {{ read -r p t <pid && while read -r l; do x=\"$x $l\"; done </proc/$p/stat; }} 2>/dev/null\n\
              x=${{x##*) }}; set -- $x\n\
              [ \"$t\" ] && [ \"${{20}}\" = \"$t\" ] && [ \"$1\" != Z ] && {{ echo running; exit; }}\n\
              [ -e code ] || {{ echo lost; exit; }}\nfi\n\

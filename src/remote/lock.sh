@@ -10,9 +10,18 @@ b=
 # An entry without it would be a hidden file, which no pattern finds.
 b=${b:-none}
 }
+# line_of FILE: a process's /proc/PID/stat to x, in one line: the name in it may contain newlines, so that its first line alone
+# may name any parent.
+line_of() {
+x=
+while read -r y; do
+x="$x $y"
+done <"$1"
+[ "$x" ]
+} 2>/dev/null
 # stat_of PID: the process's name to n, its state to x, its parent to y, when it began to z.
 stat_of() {
-{ read -r x </proc/$1/stat; } 2>/dev/null || return 1
+line_of /proc/$1/stat || return 1
 n=${x#*(}
 n=${n%)*}
 set -- ${x##*) }
@@ -57,7 +66,7 @@ n=1
 while [ $n = 1 ]; do
 n=0
 for i in /proc/[0-9]*/stat; do
-{ read -r x <$i; } || continue
+line_of $i || continue
 y=${i#/proc/}
 y=${y%/stat}
 x=${x##*) }

@@ -18,8 +18,10 @@ trap : 1 2 15;
 f() {
 a=;
 for i in /proc/[0-9]*/stat; do
-{ read -r x <$i; } || continue;
-p=${x%% *};
+x=;
+while read -r p; do x="$x $p"; done <$i;
+[ "$x" ] || continue;
+p=${i#/proc/}; p=${p%/stat};
 set -- ${x##*) };
 a="$a $2:$p:$3";
 done;

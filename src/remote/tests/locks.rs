@@ -272,6 +272,45 @@ async fn only_a_process_of_the_user_is_made_known() {
     }
 }
 
+/// The start time of a process, as /proc has it.
+fn began(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_process_cannot_choose_its_parent_by_its_name() {
+    let place = Place::new();
+    let (directory, here) = (place.at("lock"), remote("dash").await);
+    let ann = record(1, "ann");
+    here.claim_lock(&directory, &ann, None).await.unwrap();
+    let spawn = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(process.stdout.as_mut().unwrap()), &mut line).unwrap();
+        (process, line.trim().parse::<u32>().unwrap())
+    };
+    // It stands for the SSH server of somebody else.
+    let (mut server, victim) = spawn("echo sshd-other >/proc/$$/comm; echo $$; read -r end");
+    let forged = format!("printf 'x) S {victim}\\n' >/proc/$$/comm; sleep 60 & echo $!; read -r end; kill $!");
+    let (mut parent, child) = spawn(&forged);
+    let first = std::fs::read_to_string(format!("/proc/{}/stat", parent.id())).unwrap();
+    assert!(first.lines().next().unwrap().ends_with(&format!(") S {victim}")), "the name is not forged: {first}");
+    let user = text(&sh(&here, "id -un").await.stdout).trim().to_owned();
+    let enrol = super::lock::enrol(&directory, &ann, (child, began(child)), &user, true).unwrap();
+    let answer = here.session().await.unwrap().ask(&enrol).await.unwrap();
+    let entry = std::fs::read_to_string(text(&answer.stdout).trim());
+    for process in [&mut parent, &mut server] {
+        drop(process.stdin.take());
+        process.wait().unwrap();
+    }
+    assert_eq!(answer.code, 0, "{}", text(&answer.stderr));
+    let entry = entry.unwrap();
+    assert!(!entry.starts_with(&format!("{victim}.")), "{entry}");
+}
+
 #[tokio::test]
 #[ignore = "needs root, whose locks are brought up to date"]
 async fn a_host_that_was_away_when_the_lock_was_taken_learns_of_it() {
