@@ -48,7 +48,8 @@ fn read(
     // The last line of a literal or folded text ends as the file does.
     let open = text.chars().last().filter(|last| !matches!(last, '\n' | '\r')).map(|_| text.chars().count());
     let parser = Parser::new_from_str(text);
-    let mut reader = Reader { parser, source, text, shifts, open, anchors: HashMap::new(), copies: 0, warnings };
+    let mut reader =
+        Reader { parser, source, text, shifts, open, anchors: HashMap::new(), copies: 0, kept: 0, warnings };
     let mut nodes = Vec::new();
     loop {
         let (event, span) = reader.next()?;
@@ -70,6 +71,8 @@ struct Reader<'a, 'w> {
     open: Option<usize>,
     anchors: HashMap<usize, Node>,
     copies: usize,
+    /// What `anchors` holds, in nodes.
+    kept: usize,
     warnings: &'w mut Vec<Diagnostic>,
 }
 
@@ -108,6 +111,11 @@ impl<'a> Reader<'a, '_> {
         let tag = self.own_tag(tag.as_deref(), &kind, &origin)?;
         let node = Node { kind, tag, origin };
         if anchor > 0 {
+            // Anchors inside anchors are kept once for each of them.
+            self.kept += size(&node);
+            if self.kept > COPIES {
+                return Err(Diagnostic::new("anchors (&name) make this file too large", Some(&node.origin)));
+            }
             self.anchors.insert(anchor, node.clone());
         }
         Ok(node)

@@ -149,6 +149,14 @@ fn aliases_cannot_fill_the_memory() {
 }
 
 #[test]
+fn anchors_inside_anchors_cannot_fill_the_memory() {
+    let many = "x, ".repeat(10_000);
+    let opening: String = (0..100).map(|i| format!("&a{i} [")).collect();
+    let text = format!("a: {opening}{many}x{}\n", "]".repeat(100));
+    assert!(complaint(&text).message.contains("too large"));
+}
+
+#[test]
 fn an_inline_vault_without_a_password_says_where_and_what_to_do() {
     let node = one("a: 1\nsecret: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  3030\n");
     let complaint = node.to_vars(&Keyring::default()).unwrap_err();
