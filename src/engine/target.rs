@@ -316,7 +316,11 @@ pub(crate) fn task_environment(
             minijinja::value::ValueKind::Seq => value.try_iter().into_iter().flatten().collect(),
             _ => vec![value],
         };
-        for layer in layers.iter().filter(|layer| layer.kind() == minijinja::value::ValueKind::Map) {
+        for layer in layers.iter().filter(|layer| !layer.is_none() && !crate::template::is_omit(layer)) {
+            if layer.kind() != minijinja::value::ValueKind::Map {
+                let message = format!("environment must be a mapping of names to values, not a {}", layer.kind());
+                return Err(Error::other(message, Some(&written.origin)));
+            }
             for key in layer.try_iter().into_iter().flatten() {
                 let value = layer.get_item(&key).unwrap_or_default();
                 merged.insert(key.to_string(), value.to_string());
