@@ -271,6 +271,50 @@ fn json_hides_what_no_log_hides() {
 }
 
 #[test]
+fn no_log_hides_items_and_paths_of_includes() {
+    let text = format!(
+        "{TASKS}    - include_tasks: inc.yml\n      loop: [s3cret]\n      no_log: true\n    - include_role: {{name: r}}\n      \
+         loop: [s3cret]\n      no_log: true\n    - include_tasks: '/nowhere/{{{{ \"s3\" + \"cret\" }}}}.yml'\n      \
+         no_log: true\n"
+    );
+    let task = "- debug: {msg: included}\n";
+    let files = directory(&[("p.yml", &text), ("inc.yml", task), ("roles/r/tasks/main.yml", task)]);
+    for output in ["human", "json"] {
+        let (code, stdout, stderr) = playbook(files.path(), &["-i", "localhost,", "--output", output, "-vv", "p.yml"]);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stdout.contains("included"), "{stdout}");
+        assert!(!stdout.contains("s3cret") && !stderr.contains("s3cret"), "{stdout}\n{stderr}");
+    }
+}
+
+#[test]
+fn an_environment_that_is_not_a_mapping_fails_the_task() {
+    for (value, passes) in [
+        ("'{{ \"FOO=bar\" }}'", false),
+        ("'{{ [\"FOO=bar\"] }}'", false),
+        ("'{{ nothing | default(omit) }}'", true),
+        ("'{{ [{\"FOO\": \"bar\"}] }}'", true),
+    ] {
+        let text = format!("{TASKS}    - command: 'true'\n      environment: {value}\n");
+        let files = directory(&[("p.yml", &text)]);
+        let (code, stdout, _) = playbook(files.path(), &["-i", "localhost,", "-c", "local", "p.yml"]);
+        let refused = stdout.contains("environment must be a mapping of names to values, not a");
+        assert_eq!((code == 0, refused), (passes, !passes), "{value}: {stdout}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_directory_that_cannot_be_read_completely_fails() {
+    let text =
+        format!("{TASKS}    - copy: {{src: '{{{{ playbook_dir }}}}/src/', dest: /nowhere/dest/, remote_src: true}}\n");
+    let files = directory(&[("p.yml", &text), ("src/a", "a")]);
+    std::os::unix::fs::symlink("nothing", files.path().join("src/dangling")).unwrap();
+    let (code, stdout, _) = playbook(files.path(), &["-i", "localhost,", "-c", "local", "--check", "p.yml"]);
+    assert_eq!(code, 2);
+    assert!(stdout.contains("src/ on the host completely: "), "{stdout}");
+}
+
+#[test]
 fn vault_follows_a_symbolic_link_and_leaves_it_one() {
     let files = directory(&[("pass", "topsecret\n"), ("plain", "a: 1\n")]);
     let link = files.path().join("link");

@@ -10,6 +10,7 @@ use super::event::{Event, Status, TaskResult, TaskStart, registered};
 use super::host::{HostRun, HostState, IncludeLayer};
 use super::item::{Item, blank, failure_of};
 use super::keyword::{self, Refused};
+use super::masking::HIDDEN;
 use super::task::{spread_failure, start_of};
 use super::{block, loops, step};
 use crate::playbook::load::EntryPoint;
@@ -29,6 +30,8 @@ struct IncludeRequest {
     vars: Vars,
     /// The label of the loop's item.
     item: Option<String>,
+    /// Nobody may see the item.
+    no_log: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +80,7 @@ pub(super) fn on_hosts<'a>(
         rest.extend(refused.into_iter().map(|refused| refuse(batch, include, &start, refused)));
         let mut queue: Vec<(HostRun, std::collections::VecDeque<IncludeRequest>)> = Vec::new();
         for host in able {
-            match include_requests(batch, include, &host) {
+            match include_requests(batch, include, &start, &host) {
                 Ok(Some(requests)) => queue.push((host, requests.into())),
                 Ok(None) => {
                     tell(batch, &start, &host, blank(Status::Skipped));
@@ -168,7 +171,7 @@ async fn run(
         Ok(steps) => steps,
         Err(complaints) => {
             for host in &mut hosts {
-                fail(batch, start, host, wrong(&complaints));
+                fail(batch, start, host, TaskResult { no_log: request.no_log, ..wrong(&complaints) });
             }
             return hosts;
         }
@@ -180,7 +183,8 @@ async fn run(
         }
         IncludeTarget::Role { .. } => None,
     };
-    batch.run.tell(Event::Included { what: request.what.words(), path, item: request.item.clone(), hosts: names });
+    let item = if request.no_log { request.item.as_ref().map(|_| HIDDEN.to_owned()) } else { request.item.clone() };
+    batch.run.tell(Event::Included { what: request.what.words(), path, item, hosts: names });
     for host in &hosts {
         batch.run.count(&host.name, |counts| counts.ok += 1);
     }
@@ -269,13 +273,16 @@ fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
 
 /// What a host asks for, item by item; None: its conditions say no.
 fn include_requests(
-    batch: &Batch,
+    batch: &Arc<Batch>,
     include: &Include,
+    start: &Arc<TaskStart>,
     host: &HostRun,
 ) -> Result<Option<Vec<IncludeRequest>>, template::Error> {
+    let no_log = |scope: Scope| Item::new(batch, host, &include.task, start, scope).no_log();
     let scope = batch.task_scope(host, &include.task);
     let Some(repeat) = &include.task.repeat else {
-        return Ok(include_request(batch, include, &scope, Vars::new())?.map(|request| vec![request]));
+        let request = include_request(batch, include, &scope, Vars::new())?;
+        return Ok(request.map(|request| vec![IncludeRequest { no_log: no_log(scope), ..request }]));
     };
     let items = loops::loop_items(batch, repeat, &include.task.action.written, &scope)?;
     let mut requests = Vec::new();
@@ -283,10 +290,11 @@ fn include_requests(
         let vars = loops::loop_vars(repeat, &items, index);
         let scope = scope.with_layer(vars.clone());
         let item = loops::label(batch, repeat, &items[index], &scope);
-        requests.extend(
-            include_request(batch, include, &scope, vars)?
-                .map(|request| IncludeRequest { item: Some(item), ..request }),
-        );
+        requests.extend(include_request(batch, include, &scope, vars)?.map(|request| IncludeRequest {
+            item: Some(item),
+            no_log: no_log(scope.clone()),
+            ..request
+        }));
         if loops::breaks(batch, repeat, &scope)? {
             break;
         }
@@ -318,7 +326,7 @@ fn include_request(
             handlers: maybe(handlers_from)?,
         },
     };
-    Ok(Some(IncludeRequest { what, vars, item: None }))
+    Ok(Some(IncludeRequest { what, vars, item: None, no_log: false }))
 }
 
 /// A host for which it cannot be known what, or whether, to include.

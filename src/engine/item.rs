@@ -97,7 +97,7 @@ impl<'a> Item<'a> {
     }
 
     /// A secret must not come out because reading the flag failed.
-    fn no_log(&self) -> bool {
+    pub(super) fn no_log(&self) -> bool {
         self.flag(("no_log", self.task.keywords.no_log.as_ref()), false).unwrap_or(true)
     }
 
