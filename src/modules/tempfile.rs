@@ -1,6 +1,6 @@
 //! `tempfile`: a new temporary file or directory on the host, with a unique name.
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::distr::Alphanumeric;
 use serde::Deserialize;
 

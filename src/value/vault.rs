@@ -6,7 +6,7 @@ use std::path::Path;
 use aes::Aes256;
 use aes::cipher::{KeyIvInit, StreamCipher};
 use hmac::{Hmac, KeyInit, Mac};
-use rand::RngCore;
+use rand::Rng as _;
 use sha2::Sha256;
 
 use super::{Secret, SecretTexts};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rand::Rng;
+use rand::RngExt as _;
 
 use crate::deployment::backups::{self, BackupError, Manifest, Staging};
 use crate::deployment::operation::Operation;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use rand::RngCore;
+use rand::Rng as _;
 use serde_json::{Value as Plain, json};
 
 /// A trace's id (16 bytes) or a span's (8).

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::alphabet::BCRYPT;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use minijinja::Error;
-use rand::Rng as _;
+use rand::RngExt as _;
 
 use super::super::conversions::fail;
 

@@ -4,7 +4,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
 
 use super::super::args::Args;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use minijinja::value::ValueKind;
-use rand::Rng as _;
+use rand::RngExt as _;
 
 use super::super::conversions::to_text;
 use super::super::filters::Hashing;
