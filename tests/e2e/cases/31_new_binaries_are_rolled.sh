@@ -1,6 +1,15 @@
 # shellcheck shell=bash
 # After one_fork_forms_a_cluster_too: 3.4 becomes 3.5, one member at a time.
 etcdctl put e2e kept
+# An upgrade that is refused leaves the members their programs.
+hosts kill h3
+put_through_h1 e2e kept
+ETCD=3.5 etcd_playbook --limit h1,h2
+exits 2
+says 'is not restarted: of the 3 members .* Down: h3 \('
+for h in h1 h2; do on $h 'readlink /opt/windlass/etcd/etcd/current' | grep '^3\.4\.' || broken "$h would start another version"; done
+hosts start h3
+well
 ETCD=3.5 etcd_playbook
 exits 0
 healthy
