@@ -17,6 +17,14 @@ windlass etcd restore "$backup" --name karmada "${three[@]}" -e etcd_data_dir=/v
 exits 2
 says 'has its data in /var/lib/etcd/data, but etcd_data_dir is /var/lib/etcd/other. Nothing has been changed'
 
+# With --limit, hosts of the control plane would not be held.
+for playbook in restore restore-undo restore-release; do
+  windlass playbook "${three[@]:0:4}" --limit h1,h2,h3 "$ROOT/playbooks/etcd-$playbook.yml"
+  exits 2
+  says 'this run has the limit h1,h2,h3, .* Nothing has been changed. Run it again without --limit'
+  for h in h1 h2 h3; do recap $h changed 0; done
+done
+
 windlass etcd restore "$backup" --name karmada "${three[@]}"
 exits 0
 [ -z "$(etcdctl get later)" ] || broken "the restore kept what was written later"
