@@ -83,3 +83,20 @@ on h3 'cp -p /root/marker /var/lib/etcd/data.cluster.json'
 windlass etcd recover --yes "${three[@]}"
 exits 0
 are_members h1 h2 h3
+
+# h4, a host of the control plane, was down while the restore was released.
+printf '[karmada_control_plane]\n%s\n' "$(grep '^h4 ' "$inventory")" >>"$(inventory_of h1 h2 h3)"
+on h4 'mkdir -p /etc/windlass/karmada && printf "restore 20200101T000000Z-00000000\nwindlass etcd restore --release starts the controllers again\n" >/etc/windlass/karmada/held'
+printf -- '- hosts: karmada_control_plane\n  gather_facts: false\n  tasks:\n    - import_role: {name: karmada_settings, tasks_from: refuse_held}\n' >"$scratch/held.yml"
+ANSIBLE_ROLES_PATH=$ROOT/roles windlass playbook "${three[@]:0:2}" "$scratch/held.yml"
+exits 2
+says 'held since etcd was restored \(/etc/windlass/karmada/held on h4, by the restore 20200101T000000Z-00000000\)'
+windlass etcd restore --undo --name karmada "${three[@]}"
+exits 2
+says 'The controllers on h4 are still held: windlass etcd restore --release starts them'
+windlass etcd restore --release --name karmada "${three[@]}"
+exits 0
+on h4 'test ! -e /etc/windlass/karmada/held' || broken "h4 is still held"
+windlass etcd restore --release --name karmada "${three[@]}"
+exits 2
+says 'there is no restore of etcd that was not released'

@@ -54,6 +54,7 @@ are active enabled $servers
 are inactive disabled $controllers
 [[ $(objects) = *deleted*kept* && $(objects) != *later* ]] || broken "the API servers show: $(objects)"
 kubectl create configmap new --from-literal=a=b
+for h in h1 h2 h3; do on $h 'grep -qE "^restore 2[0-9]{7}T[0-9]{6}Z-[0-9a-f]{8}$" /etc/windlass/karmada/held' || broken "$h does not say which restore holds it"; done
 # Nothing starts them by mistake, and neither does a host that restarts.
 karmada site
 exits 2
