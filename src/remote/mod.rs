@@ -8,6 +8,7 @@
 
 mod becoming;
 mod change;
+mod download;
 mod execute;
 mod facts;
 mod frames;

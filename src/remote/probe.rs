@@ -1,11 +1,6 @@
 //! Looking at a host: what is at a path, what is in it, what a program answers.
 
-use std::path::Path;
-
-use tokio::io::AsyncWriteExt;
-
-use super::execute::{MOST_OUTPUT, ProcessGroup};
-use super::frames::LimitedWriter;
+use super::execute::ProcessGroup;
 use super::quote;
 use super::sessions::BorrowedSession;
 use super::{Command, Digest, Error, FileKind, Links, Output, Probe, Stat, refused, stat};
@@ -106,39 +101,6 @@ impl Probe {
             _ if is_absence(&answer.stderr) => Ok(None),
             _ => Err(refused(format!("read {path}"), &answer.stderr)),
         }
-    }
-
-    /// Copies a file of the host to the controller, through a temporary file beside `to`.
-    pub async fn download(&self, path: &str, to: &Path) -> Result<(), Error> {
-        let here = |error: std::io::Error| Error::Refused {
-            what: format!("write {} on the controller", to.display()),
-            reason: error.to_string(),
-        };
-        let word = quote::quote_path(path)?;
-        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // As any new file of the person's: what their umask leaves of it.
-        let fetched = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        let (file, beside) = tempfile::Builder::new()
-            .prefix(".windlass.")
-            .permissions(fetched)
-            .tempfile_in(directory)
-            .map_err(here)?
-            .into_parts();
-        // A file may grow meanwhile, and one of the kernel's has no size; but a host may also send without end.
-        let size = self.stat(path, Links::Follow).await?.map_or(0, |stat| stat.size);
-        let left = size.saturating_add(MOST_OUTPUT as u64);
-        let mut file = LimitedWriter { inner: tokio::fs::File::from_std(file), left, failed: None };
-        let body = format!("{}\ncat {word}", file_check(&word));
-        let (code, stderr) = self.session().await?.ask_into(&subshell(&body), &mut file).await?;
-        if let Some(error) = file.failed {
-            return Err(here(error));
-        }
-        if code != 0 {
-            return Err(refused(format!("read {path}"), &stderr));
-        }
-        file.flush().await.map_err(here)?;
-        file.inner.sync_all().await.map_err(here)?;
-        beside.persist(to).map_err(|error| here(error.error))
     }
 
     /// The names in a directory, sorted, without `.` and `..`. None: no such directory.
@@ -253,7 +215,7 @@ pub(super) fn subshell(body: &str) -> String {
 }
 
 /// Refuses what would never end, or is no file.
-fn file_check(word: &str) -> String {
+pub(super) fn file_check(word: &str) -> String {
     format!(
         "if [ -d {word} ]; then echo 'cat: Is a directory' >&2; exit 1; fi\n\
              if [ -p {word} ]; then echo 'cat: Is a named pipe' >&2; exit 1; fi\n\

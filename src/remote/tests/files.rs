@@ -238,6 +238,24 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
 }
 
 #[tokio::test]
+async fn a_download_keeps_access_and_links_and_refuses_pipes() {
+    let remote = remote("dash").await;
+    let place = Place::new();
+    std::fs::write(place.at("f"), "new").unwrap();
+    std::fs::write(place.at("private"), "old").unwrap();
+    std::fs::set_permissions(place.at("private"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("private", place.at("link")).unwrap();
+    remote.download(&place.at("f"), &place.path().join("link")).await.unwrap();
+    assert_eq!(std::fs::read_to_string(place.at("private")).unwrap(), "new");
+    assert_eq!(std::fs::metadata(place.at("private")).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert!(place.path().join("link").is_symlink());
+    assert!(std::process::Command::new("mkfifo").arg(place.at("pipe")).status().unwrap().success());
+    let error = remote.download(&place.at("f"), &place.path().join("pipe")).await.unwrap_err().to_string();
+    assert!(error.ends_with("it is not a regular file"), "{error}");
+    assert_eq!(place.names(), ["f", "link", "pipe", "private"]);
+}
+
+#[tokio::test]
 async fn an_upload_that_arrives_damaged_leaves_the_old_file() {
     for kind in SHELLS {
         let remote = remote(kind).await;
