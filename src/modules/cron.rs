@@ -6,7 +6,8 @@ mod tests;
 
 use serde::Deserialize;
 
-use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_edit};
+use super::file_edit::Text;
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use table::Table;
@@ -42,9 +43,9 @@ enum State {
 /// What is to be written.
 pub(super) struct CronChange {
     /// None: the file is to go.
-    after: Option<String>,
+    after: Option<Vec<u8>>,
     /// For the copy that is kept.
-    before: String,
+    before: Vec<u8>,
     outcome: Outcome,
 }
 
@@ -120,8 +121,9 @@ impl Module for Cron {
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<CronChange>, Error> {
         self.check()?;
         let before = self.read(probe).await?;
-        let mut table = Table::parse_crontab(before.as_deref().unwrap_or_default());
-        let mut changed = self.edit(&mut table)?;
+        let text = before.unwrap_or_else(|| Text::decode(b""));
+        let mut table = Table::parse_crontab(&text.characters);
+        let mut changed = self.edit(&mut table, &text)?;
         let before = table.original().to_owned();
         let lacks_end = !before.is_empty() && !before.ends_with(['\n', '\r']);
         let gone = changed && self.cron_file.is_some() && self.state == State::Absent && !self.env && table.is_empty();
@@ -144,7 +146,12 @@ impl Module for Cron {
             before: before.clone(),
             after: after.clone().unwrap_or_default(),
         };
-        Ok(Plan::Change { diff: vec![diff], outcome: outcome.clone(), change: CronChange { after, before, outcome } })
+        let change = CronChange {
+            after: after.map(|after| text.encode(&after)),
+            before: text.encode(&before),
+            outcome: outcome.clone(),
+        };
+        Ok(Plan::Change { diff: vec![diff], outcome, change })
     }
 
     async fn apply(&self, change: CronChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
@@ -152,19 +159,19 @@ impl Module for Cron {
         if self.backup {
             let made = remote.run(&Command::program(["mktemp", "/tmp/crontab.XXXXXXXXXX"])).await?;
             let path = String::from_utf8_lossy(&succeeded("mktemp", made)?.stdout).trim().to_owned();
-            remote.write(&path, change.before.as_bytes(), &Attributes::default()).await?;
+            remote.write(&path, &change.before, &Attributes::default()).await?;
             outcome = outcome.with("backup_file", path);
         }
         match (&self.file(), change.after) {
-            (Some(file), Some(text)) => {
+            (Some(file), Some(content)) => {
                 let is_new = remote.stat(file, crate::remote::Links::Follow).await?.is_none();
                 let mode = is_new.then_some(0o644);
-                remote.write(file, text.as_bytes(), &Attributes { mode, ..Attributes::default() }).await?;
+                remote.write(file, &content, &Attributes { mode, ..Attributes::default() }).await?;
             }
             (Some(file), None) => remote.remove(file).await?,
-            (None, text) => {
+            (None, content) => {
                 let mut command = Command::program(self.crontab(remote, "-"));
-                command.stdin = Some(text.unwrap_or_default().into_bytes());
+                command.stdin = Some(content.unwrap_or_default());
                 succeeded("crontab", remote.run(&command).await?)?;
             }
         }
@@ -205,24 +212,25 @@ impl Cron {
         words.chain(times.map(String::as_str)).chain(job).any(|word| word.contains(['\r', '\n']))
     }
 
-    /// Makes the table as it is to be. Gives whether that was a change.
-    fn edit(&self, table: &mut Table) -> Result<bool, Error> {
+    /// Makes the table as it is to be, in the characters of the text that it came from. Gives whether that was a change.
+    fn edit(&self, table: &mut Table, text: &Text) -> Result<bool, Error> {
         let job = self.job.as_deref().unwrap_or_default();
+        let name = text.adapt(&self.name);
         match (self.env, self.state) {
-            (true, State::Absent) => Ok(table.remove_variable(&self.name)),
+            (true, State::Absent) => Ok(table.remove_variable(&name)),
             (true, State::Present) => {
-                let line = format!("{}=\"{job}\"", self.name);
+                let line = text.adapt(&format!("{}=\"{job}\"", self.name));
                 let beside = match (&self.insertafter, &self.insertbefore) {
                     (Some(other), _) => Some((other.as_str(), true)),
                     (None, Some(other)) => Some((other.as_str(), false)),
                     (None, None) => None,
                 };
                 table
-                    .set_variable(&self.name, &line, beside)
+                    .set_variable(&name, &line, beside)
                     .map_err(|other| Error::failed(format!("the crontab has no variable {other:?}")))
             }
-            (false, State::Absent) => Ok(table.remove_job(&self.name)),
-            (false, State::Present) => Ok(table.set_job(&self.name, &self.line(job))),
+            (false, State::Absent) => Ok(table.remove_job(&name)),
+            (false, State::Present) => Ok(table.set_job(&name, &text.adapt(&self.line(job)))),
         }
     }
 
@@ -254,10 +262,10 @@ impl Cron {
     }
 
     /// None: there is none yet.
-    async fn read(&self, probe: &Probe) -> Result<Option<String>, Error> {
+    async fn read(&self, probe: &Probe) -> Result<Option<Text>, Error> {
         if let Some(file) = self.file() {
             let content = probe.read(&file).await?;
-            return Ok(content.map(|bytes| file_edit::Text::decode(&bytes).characters));
+            return Ok(content.map(|bytes| Text::decode(&bytes)));
         }
         if probe.which("crontab").await?.is_none() {
             return Err(Error::Failed {
@@ -267,7 +275,7 @@ impl Cron {
         }
         let output = probe.query(&Command::program(self.crontab(probe, "-l"))).await?;
         match output.code {
-            0 => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
+            0 => Ok(Some(Text::decode(&output.stdout))),
             // What it says where there is none.
             1 if String::from_utf8_lossy(&output.stderr).to_lowercase().contains("no crontab") => Ok(None),
             1 if output.stderr.is_empty() => Ok(None),

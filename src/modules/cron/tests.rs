@@ -27,6 +27,16 @@ async fn a_job_is_added_changed_disabled_and_removed() {
 }
 
 #[tokio::test]
+async fn lines_of_others_that_are_not_utf8_stay_as_they_are() {
+    let bench = Bench::new().await;
+    std::fs::write(bench.host("jobs"), b"1 2 * * * root /opt/caf\xe9/run\n").unwrap();
+    bench.run_twice("cron: {name: \u{e9}, user: root, cron_file: HOST/jobs, job: x}").await;
+    let found = std::fs::read(bench.host("jobs")).unwrap();
+    assert_eq!(found, b"1 2 * * * root /opt/caf\xe9/run\n#Ansible: \xc3\xa9\n* * * * * root x\n");
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn a_variable_stands_on_top_or_beside_another() {
     let bench = Bench::new().await;
     bench.on_host("jobs", "B=\"2\"\n* * * * * root x\n");
