@@ -157,7 +157,9 @@ impl Assemble {
         for (name, stat) in Tree::search(probe, &src, Links::Follow, &["-maxdepth".into(), "1".into()]).await?.sorted()
         {
             if stat.kind == FileKind::File && self.is_fragment(&name, filter.as_ref())? {
-                fragments.extend(probe.read(&host_path::join_path(&src, &name)).await?);
+                let path = host_path::join_path(&src, &name);
+                let vanished = || Error::failed(format!("{path} was removed while it was read"));
+                fragments.push(probe.read(&path).await?.ok_or_else(vanished)?);
             }
         }
         Ok(fragments)

@@ -66,7 +66,6 @@ impl Copy {
         let root = if dest == "/" { dest } else { dest.trim_end_matches('/').to_owned() };
         let missing = file_write::missing_directories(probe, &root).await?;
         let tree = match missing.is_empty() {
-            // What cannot be read there cannot be written either.
             true => Some(Tree::walk(probe, &root, false, &[]).await?),
             false => None,
         };
@@ -96,7 +95,8 @@ impl Target<'_> {
         match tree.get(relative) {
             // A link's target is not in the tree.
             Some(stat) if stat.kind != FileKind::Link => Ok(Some(stat.clone())),
-            None if !tree.is_behind_link(relative) => Ok(None),
+            // In a directory that cannot be listed, a file may be there all the same.
+            None if tree.incomplete().is_none() && !tree.is_behind_link(relative) => Ok(None),
             _ => Ok(self.probe.stat(&host_path::join_path(&self.root, relative), Links::Keep).await?),
         }
     }

@@ -65,7 +65,7 @@ impl Tree {
             let named = paths.iter().map(|path| format!("./{path}"));
             let argv = ["stat", "-c", FORMAT, "--"].map(String::from).into_iter().chain(named);
             let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
-            found.extend(records(&probe.query(&command).await?.stdout)?);
+            found.extend(records(&probe.query(&command).await?.stdout)?.0);
         }
         Ok(Tree { entries: found, incomplete: None })
     }
@@ -96,7 +96,10 @@ impl Tree {
             Some(reason) if output.stdout.is_empty() => {
                 Err(Error::failed(format!("cannot list {directory}: {reason}")))
             }
-            incomplete => Ok(Tree { entries: records(&output.stdout)?, incomplete }),
+            incomplete => {
+                let (entries, unreadable) = records(&output.stdout)?;
+                Ok(Tree { entries, incomplete: incomplete.or(unreadable) })
+            }
         }
     }
 
@@ -123,18 +126,21 @@ impl Tree {
     }
 }
 
-/// All records of an answer. A record that is not understood is an error: a file must never be taken for a missing one.
-fn records(stdout: &[u8]) -> Result<HashMap<String, Stat>, Error> {
+/// All records of an answer, and what is wrong with a name that is not UTF-8: its file is not among them. A record that is not
+/// understood is an error: a file must never be taken for a missing one.
+fn records(stdout: &[u8]) -> Result<(HashMap<String, Stat>, Option<String>), Error> {
     let text = String::from_utf8_lossy(stdout);
-    let mut found = HashMap::new();
+    let (mut found, mut unreadable) = (HashMap::new(), None);
     for text in text.split_terminator("//\n") {
         let odd = || Error::failed(format!("the host's stat gave an answer that cannot be read: {text:?}"));
         let (name, stat) = record(text).ok_or_else(odd)?;
-        if !name.is_empty() {
+        if name.contains(char::REPLACEMENT_CHARACTER) {
+            unreadable.get_or_insert_with(|| format!("the name of {name:?} is not UTF-8"));
+        } else if !name.is_empty() {
             found.insert(name, stat);
         }
     }
-    Ok(found)
+    Ok((found, unreadable))
 }
 
 /// The path without its leading `./`, and its stat.
@@ -178,7 +184,8 @@ mod tests {
     fn records_with_odd_names_are_read() {
         let text =
             "81a4 0 5 12 99 2049 1 1 2 3 root/tty/./a b\nc//\n81a4 0 5 1 9 2049 1 1 2 3 a b/domain users/./d/e//\n";
-        let found = records(text.as_bytes()).unwrap();
+        let (found, unreadable) = records(text.as_bytes()).unwrap();
+        assert_eq!(unreadable, None);
         let stat = &found["a b\nc"];
         assert_eq!((stat.kind, stat.mode, stat.size), (FileKind::File, 0o644, 12));
         assert_eq!((stat.group.as_str(), stat.links, stat.mtime), ("tty", 1, 2.0));
@@ -189,6 +196,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_not_understood_is_an_error() {
+        let (found, unreadable) = records(b"81a4 0 5 12 99 2049 1 1 2 3 root/tty/./caf\xe9//\n").unwrap();
+        assert!(found.is_empty() && unreadable.unwrap().contains("is not UTF-8"));
         assert!(records(b"81a4 0 5 12 99 2049 1 1 2 3 root/tty/./a//\nstat: cannot stat//\n").is_err());
     }
 }

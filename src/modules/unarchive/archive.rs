@@ -128,6 +128,12 @@ pub(super) async fn lacking(
     if wanted.is_nothing() {
         return Ok(Vec::new());
     }
+    if let Some(name) = names.iter().find(|name| name.contains(char::REPLACEMENT_CHARACTER)) {
+        return Err(Error::Failed {
+            message: format!("cannot set the attributes of {name:?}: the name in the archive is not UTF-8"),
+            hint: Some("leave owner, group and mode away, or rename the file in the archive".to_owned()),
+        });
+    }
     // The top directory may have no entry in the archive.
     let tops = names.iter().filter_map(|name| name.split_once('/')).map(|(top, _)| top);
     let all = names.iter().map(|name| name.trim_end_matches('/')).chain(tops);
