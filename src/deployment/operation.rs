@@ -91,6 +91,11 @@ impl Operation {
         }
     }
 
+    /// Whether the journal of an operation that did not come to its end stays: starting members completes nothing of it.
+    fn keeps_journal(&self, unfinished: &Journal) -> bool {
+        matches!(self, Operation::RestoreEtcd(Restoration::Recover)) && unfinished.operation != self.recorded()
+    }
+
     /// Whether its command has the option --abandon.
     fn can_abandon(&self) -> bool {
         !matches!(self, Operation::RestoreEtcd(Restoration::Recover))
@@ -225,7 +230,9 @@ impl<'s> PreparedOperation<'s> {
         // Somebody may have come and gone before the lock was taken.
         let newest =
             journal::read_journals(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
-        self.operation.refuse_unfinished(newest.filter(|journal| !journal.done).as_ref(), request.abandons)?;
+        let unfinished = newest.filter(|journal| !journal.done);
+        self.operation.refuse_unfinished(unfinished.as_ref(), request.abandons)?;
+        let keeps_journal = unfinished.is_some_and(|journal| self.operation.keeps_journal(&journal));
         let Some(now) = planning::observe(&phase, &self.deployment, self.operation.vars(), control).await? else {
             return Ok(Outcome::Interrupted);
         };
@@ -238,14 +245,18 @@ impl<'s> PreparedOperation<'s> {
             Journal::new_journal(self.operation.recorded(), &self.deployment.name, asked(&now).as_deref(), lock);
         let entry = JournalEntry { stage: self.operation.name().into(), playbook: playbook.into(), done: false };
         journal.stages.push(entry);
-        journal::write_journal(lock, &journal).await.map_err(Error::Journal)?;
+        if !keeps_journal {
+            journal::write_journal(lock, &journal).await.map_err(Error::Journal)?;
+        }
         let path = self.site.playbook_path(playbook);
         control.report_progress(Progress::Running(path.clone()));
         let job = Self::job(self.site, &phase, &self.operation, Some(lock), control).await?;
         let outcome = control.run_stage(self.operation.name(), path, job).await?;
         journal.finish_journal(outcome);
         journal.stages.iter_mut().for_each(|entry| entry.done = journal.done);
-        journal.write_end(outcome, lock, control).await?;
+        if !keeps_journal {
+            journal.write_end(outcome, lock, control).await?;
+        }
         if outcome == Outcome::Ok {
             // With etcd on it, it is still one of the hosts that hold the lock.
             if let Operation::RemoveHost(host) = &self.operation
@@ -360,14 +371,26 @@ mod tests {
         }
     }
 
+    fn unfinished_journal(operation: &str) -> Journal {
+        let text = format!(
+            r#"{{"token":7,"apply":"r","deed":"{operation}","deployment":"d","digest":"0","who":"a@b","begun":1,"stages":[],"done":false}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn starting_members_leaves_the_journal_of_an_interrupted_operation() {
+        let recover = Operation::RestoreEtcd(Restoration::Recover);
+        let upgrade = unfinished_journal("upgrade");
+        assert!(recover.refuse_unfinished(Some(&upgrade), false).is_ok() && recover.keeps_journal(&upgrade));
+        assert!(!recover.keeps_journal(&unfinished_journal(&recover.recorded().to_string())));
+        assert!(!Operation::RenewCertificates.keeps_journal(&unfinished_journal("apply")));
+    }
+
     #[test]
     fn no_other_operation_hides_one_that_did_not_come_to_its_end() {
         let after = |unfinished: &str, next: Operation| {
-            let text = format!(
-                r#"{{"token":7,"apply":"r","deed":"{unfinished}","deployment":"d","digest":"0","who":"a@b","begun":1,"stages":[],"done":false}}"#
-            );
-            let journal: Journal = serde_json::from_str(&text).unwrap();
-            next.refuse_unfinished(Some(&journal), false).map_err(|error| error.to_string())
+            next.refuse_unfinished(Some(&unfinished_journal(unfinished)), false).map_err(|error| error.to_string())
         };
         let whole = || Operation::Upgrade { component: None, bundle: None };
         let back = || Operation::Rollback { component: None };

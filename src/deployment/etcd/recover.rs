@@ -14,7 +14,7 @@ use crate::deployment::{Control, Error, Site};
 pub struct Survivors {
     pub layout: u32,
     pub cluster: String,
-    /// The names of all members, as those that answer know them.
+    /// The members that vote, as those that answer know them: their names, or the peer URL of one that never started.
     pub members: Vec<String>,
     /// The hosts that answer.
     pub hosts: Vec<Survivor>,
@@ -122,7 +122,8 @@ impl Survivors {
             .members
             .iter()
             .map(String::as_str)
-            .filter(|name| !self.hosts.iter().any(|it| it.member == *name))
+            // A member that never started has no data that could be lost.
+            .filter(|name| !name.contains("://") && !self.hosts.iter().any(|it| it.member == *name))
             .collect();
         let flags: String = lost.iter().map(|name| format!(" --lost {name}")).collect();
         if !self.startable().is_empty() {
@@ -243,6 +244,15 @@ mod tests {
         let h1 = || survivor("h1", "active", true, [5, 100, 90]);
         assert!(!survivors(vec![h1(), h2.clone(), h3], &[]).has_leader());
         assert!(survivors(vec![h1(), h2], &["h3"]).has_leader());
+    }
+
+    #[test]
+    fn a_member_that_never_started_counts_and_is_not_lost() {
+        let mut one = survivors(vec![survivor("h1", "active", false, [5, 100, 90])], &[]);
+        one.members = ["h1", "h2", "https://10.0.0.9:2380"].map(str::to_owned).into();
+        let choices = one.choices(None, "-i hosts.ini");
+        assert!(choices.contains("of its members h1, h2, https://10.0.0.9:2380, 2 must run"), "{choices}");
+        assert!(choices.contains("-i hosts.ini --lost h2\n"), "{choices}");
     }
 
     #[test]

@@ -23,6 +23,9 @@ windlass etcd recover --yes "${three[@]}"
 exits 0
 are_members h1 h2 h3
 
+# A learner that never started has no vote.
+etcdctl member add later --learner --peer-urls=https://127.0.0.9:2380
+
 # A member that runs without a leader is not lost. New connections to h2 fail, because it has the peer certificate of another CA.
 mapfile -t one < <(printf '%s\n' -i "$(inventory_of h1)" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_settle_seconds=1 --playbooks "$ROOT/playbooks")
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$scratch/other.key" -subj /CN=other -days 2 -out "$scratch/other.crt" 2>/dev/null
