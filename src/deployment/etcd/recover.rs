@@ -61,8 +61,10 @@ impl Survivor {
 impl Survivors {
     /// Whether the cluster has a leader. A member that lost the others names the old one for some seconds.
     pub fn has_leader(&self) -> bool {
-        let may_run = self.hosts.iter().filter(|host| host.runs()).count() + self.silent.len();
-        may_run >= self.majority() && self.hosts.iter().any(|host| host.has_leader)
+        // A learner has no vote, and does not notice that the leader is gone.
+        let votes = |host: &&Survivor| self.members.contains(&host.member);
+        let may_run = self.hosts.iter().filter(votes).filter(|host| host.runs()).count() + self.silent.len();
+        may_run >= self.majority() && self.hosts.iter().filter(votes).any(|host| host.has_leader)
     }
 
     fn majority(&self) -> usize {
@@ -243,7 +245,11 @@ mod tests {
         let [h2, h3] = ["h2", "h3"].map(|host| survivor(host, "inactive", false, [0, 0, 0]));
         let h1 = || survivor("h1", "active", true, [5, 100, 90]);
         assert!(!survivors(vec![h1(), h2.clone(), h3], &[]).has_leader());
-        assert!(survivors(vec![h1(), h2], &["h3"]).has_leader());
+        assert!(survivors(vec![h1(), h2.clone()], &["h3"]).has_leader());
+        // Neither does a learner count.
+        let [h3, learner] =
+            [("h3", "inactive"), ("h4", "active")].map(|(host, service)| survivor(host, service, true, [5, 100, 90]));
+        assert!(!survivors(vec![h1(), h2, h3, learner], &[]).has_leader());
     }
 
     #[test]
