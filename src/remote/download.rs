@@ -30,7 +30,8 @@ impl Destination {
         if link.is_symlink() && ![0, rustix::process::geteuid().as_raw()].contains(&link.uid()) {
             return Err(std::io::Error::other("it is a symbolic link of another user"));
         }
-        let path = path.canonicalize()?;
+        let nowhere = |_| std::io::Error::other("it is a symbolic link that leads nowhere");
+        let path = path.canonicalize().map_err(nowhere)?;
         let before = path.metadata()?;
         match before.is_file() {
             true => Ok(Destination { path, before: Some(before) }),
@@ -45,14 +46,20 @@ impl Destination {
         tempfile::Builder::new().prefix(".windlass.").permissions(Permissions::from_mode(mode)).tempfile_in(directory)
     }
 
-    /// Gives the new file the owner and mode of the former one.
-    fn keep_access(&self, file: &std::fs::File) -> std::io::Result<()> {
+    /// Gives the new file the owner and mode of the former one. Without the right to do so, this user owns it, and a group that
+    /// cannot be kept gets no access.
+    async fn keep_access(&self, file: &tokio::fs::File) -> std::io::Result<()> {
         let Some(before) = &self.before else { return Ok(()) };
-        let now = file.metadata()?;
+        let now = file.metadata().await?;
+        let mut mode = before.mode() & 0o777;
         if (now.uid(), now.gid()) != (before.uid(), before.gid()) {
-            std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()))?;
+            let chown = |owner| std::os::unix::fs::fchown(file, owner, Some(before.gid()));
+            match chown(Some(before.uid())).or_else(|_| chown(None)) {
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => mode &= 0o707,
+                other => other?,
+            }
         }
-        file.set_permissions(Permissions::from_mode(before.mode() & 0o7777))
+        file.set_permissions(Permissions::from_mode(mode)).await
     }
 }
 
@@ -83,8 +90,8 @@ impl Probe {
             return Err(refused(format!("read {path}"), &stderr));
         }
         file.flush().await.map_err(here)?;
-        let file = file.inner.into_std().await;
-        destination.keep_access(&file).and_then(|()| file.sync_all()).map_err(here)?;
+        destination.keep_access(&file.inner).await.map_err(here)?;
+        file.inner.sync_all().await.map_err(here)?;
         beside.persist(&destination.path).map_err(|error| here(error.error))
     }
 }
