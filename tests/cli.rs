@@ -293,6 +293,7 @@ fn an_environment_that_is_not_a_mapping_fails_the_task() {
         ("'{{ \"FOO=bar\" }}'", false),
         ("'{{ [\"FOO=bar\"] }}'", false),
         ("'{{ nothing | default(omit) }}'", true),
+        ("'{{ nothing | default(\"\") }}'", true),
         ("'{{ [{\"FOO\": \"bar\"}] }}'", true),
     ] {
         let text = format!("{TASKS}    - command: 'true'\n      environment: {value}\n");

@@ -316,7 +316,9 @@ pub(crate) fn task_environment(
             minijinja::value::ValueKind::Seq => value.try_iter().into_iter().flatten().collect(),
             _ => vec![value],
         };
-        for layer in layers.iter().filter(|layer| !layer.is_none() && !crate::template::is_omit(layer)) {
+        let is_nothing =
+            |layer: &Value| layer.is_none() || layer.as_str() == Some("") || crate::template::is_omit(layer);
+        for layer in layers.iter().filter(|layer| !is_nothing(layer)) {
             if layer.kind() != minijinja::value::ValueKind::Map {
                 let message = format!("environment must be a mapping of names to values, not a {}", layer.kind());
                 return Err(Error::other(message, Some(&written.origin)));
