@@ -154,10 +154,17 @@ impl Assemble {
         }
         let filter = self.filter()?;
         let mut fragments = Vec::new();
-        for (name, stat) in Tree::search(probe, &src, Links::Follow, &["-maxdepth".into(), "1".into()]).await?.sorted()
-        {
-            if stat.kind == FileKind::File && self.is_fragment(&name, filter.as_ref())? {
-                let path = host_path::join_path(&src, &name);
+        let tree = Tree::search(probe, &src, Links::Keep, &["-maxdepth".into(), "1".into()]).await?;
+        for (name, stat) in tree.sorted() {
+            if !self.is_fragment(&name, filter.as_ref())? {
+                continue;
+            }
+            let path = host_path::join_path(&src, &name);
+            let kind = match stat.kind {
+                FileKind::Link => probe.stat(&path, Links::Follow).await?.map(|stat| stat.kind),
+                kind => Some(kind),
+            };
+            if kind == Some(FileKind::File) {
                 let vanished = || Error::failed(format!("{path} was removed while it was read"));
                 fragments.push(probe.read(&path).await?.ok_or_else(vanished)?);
             }
@@ -240,10 +247,14 @@ mod tests {
         bench.on_host("d/3\nc", "three\n");
         bench.on_host("d/.hidden", "hidden\n");
         bench.on_host("d/sub/4", "not a fragment");
+        bench.on_host("elsewhere", "four\n");
+        for (link, target) in [("d/4", "../elsewhere"), ("d/5", "nowhere")] {
+            std::os::unix::fs::symlink(target, bench.host(link)).unwrap();
+        }
         let task = "assemble: {src: HOST/d, dest: HOST/all, ignore_hidden: true, mode: '0600'}";
         assert!(bench.check(task).await.unwrap().changed);
         let done = bench.run_twice(task).await;
-        assert_eq!((bench.text("all").as_str(), bench.mode("all")), ("one\ntwo\nthree\n", 0o600));
+        assert_eq!((bench.text("all").as_str(), bench.mode("all")), ("one\ntwo\nthree\nfour\n", 0o600));
         assert_eq!(done.outcome.message.as_deref(), Some("OK"));
         assert_eq!(value(&done.outcome, "checksum").len(), 40);
         let task = r"assemble: {src: HOST/d, dest: HOST/some, regexp: '^[12]', delimiter: '--\n#'}";

@@ -267,6 +267,8 @@ impl Unarchive {
         let (mut changed, names) = match tool {
             Tool::GnuTar => {
                 let names = tar::archive_names(remote, archive).await?;
+                let unreadable = names.iter().find(|name| name.contains(char::REPLACEMENT_CHARACTER));
+                archive::refuse_unreadable_name(archive, unreadable.map(String::as_str))?;
                 let unpacked = tar::is_unpacked(remote, archive).await?;
                 if !unpacked {
                     tar::unpack_tar(remote, archive).await?;

@@ -9,6 +9,8 @@ use crate::remote::{Command, FileKind, Links, Probe, Stat};
 /// end a record: no name that `find .` gives has two slashes in a row, so names may hold anything else, newlines too.
 const FORMAT: &str = "%f %u %g %s %i %d %h %X %Y %Z %U/%G/%n//";
 
+const END: &[u8] = b"//\n";
+
 /// How often a directory is read before it counts as incomplete: a file that vanished meanwhile is also reported as an error.
 const ATTEMPTS: usize = 3;
 
@@ -17,6 +19,8 @@ pub(in crate::modules) struct Tree {
     entries: HashMap<String, Stat>,
     /// Why it is not everything.
     incomplete: Option<String>,
+    /// A name that is not UTF-8, whose entry is left out.
+    unreadable_name: Option<String>,
 }
 
 impl Tree {
@@ -37,8 +41,13 @@ impl Tree {
         links: Links,
         options: &[String],
     ) -> Result<Tree, Error> {
-        let tree = Tree::ask(probe, directory, (links, links), options).await?;
-        match &tree.incomplete {
+        let mut tree = Tree::ask(probe, directory, (links, links), options).await?;
+        for _ in 1..ATTEMPTS {
+            if tree.incomplete.is_some() {
+                tree = Tree::ask(probe, directory, (links, links), options).await?;
+            }
+        }
+        match tree.incomplete() {
             None => Ok(tree),
             Some(reason) => Err(Error::failed(format!("cannot read {directory} on the host completely: {reason}"))),
         }
@@ -67,7 +76,7 @@ impl Tree {
             let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
             found.extend(records(&probe.query(&command).await?.stdout)?.0);
         }
-        Ok(Tree { entries: found, incomplete: None })
+        Ok(Tree { entries: found, incomplete: None, unreadable_name: None })
     }
 
     async fn ask(
@@ -85,27 +94,29 @@ impl Tree {
         argv.extend(follow(look));
         argv.extend(["-c", FORMAT, "--", "{}", "+"].map(String::from));
         let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
-        let mut output = probe.query(&command).await?;
-        for _ in 1..ATTEMPTS {
-            if output.code != 0 {
-                output = probe.query(&command).await?;
-            }
-        }
-        let reason = (output.code != 0).then(|| String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        let output = probe.query(&command).await?;
+        let first_lines = |text: &str| text.lines().take(3).collect::<Vec<_>>().join("; ");
+        let reason = (output.code != 0).then(|| first_lines(String::from_utf8_lossy(&output.stderr).trim()));
         match reason {
             Some(reason) if output.stdout.is_empty() => {
                 Err(Error::failed(format!("cannot list {directory}: {reason}")))
             }
             incomplete => {
-                let (entries, unreadable) = records(&output.stdout)?;
-                Ok(Tree { entries, incomplete: incomplete.or(unreadable) })
+                let (entries, unreadable_name) = records(&output.stdout)?;
+                Ok(Tree { entries, incomplete, unreadable_name })
             }
         }
     }
 
-    /// Why it is not everything: what `find` and `stat` said.
-    pub(in crate::modules) fn incomplete(&self) -> Option<&str> {
-        self.incomplete.as_deref()
+    /// Why it is not everything: what `find` and `stat` said first, or a name that is not UTF-8.
+    pub(in crate::modules) fn incomplete(&self) -> Option<String> {
+        let of_name = || self.unreadable_name.as_ref().map(|name| format!("the name {name:?} is not UTF-8"));
+        self.incomplete.clone().or_else(of_name)
+    }
+
+    /// A name that is not UTF-8, so that its entry is left out; other characters stand for its bytes.
+    pub(in crate::modules) fn unreadable_name(&self) -> Option<&str> {
+        self.unreadable_name.as_deref()
     }
 
     /// What is at a path relative to the directory.
@@ -126,16 +137,20 @@ impl Tree {
     }
 }
 
-/// All records of an answer, and what is wrong with a name that is not UTF-8: its file is not among them. A record that is not
+/// All records of an answer, and a name that is not UTF-8: its file is not among them. A record that is not
 /// understood is an error: a file must never be taken for a missing one.
 fn records(stdout: &[u8]) -> Result<(HashMap<String, Stat>, Option<String>), Error> {
-    let text = String::from_utf8_lossy(stdout);
     let (mut found, mut unreadable) = (HashMap::new(), None);
-    for text in text.split_terminator("//\n") {
+    let mut rest = stdout;
+    while !rest.is_empty() {
+        let end = rest.windows(END.len()).position(|bytes| bytes == END);
+        let (bytes, after) = end.map_or((rest, &[][..]), |end| (&rest[..end], &rest[end + END.len()..]));
+        rest = after;
+        let text = &*String::from_utf8_lossy(bytes);
         let odd = || Error::failed(format!("the host's stat gave an answer that cannot be read: {text:?}"));
         let (name, stat) = record(text).ok_or_else(odd)?;
-        if name.contains(char::REPLACEMENT_CHARACTER) {
-            unreadable.get_or_insert_with(|| format!("the name of {name:?} is not UTF-8"));
+        if std::str::from_utf8(bytes).is_err() {
+            unreadable.get_or_insert(name);
         } else if !name.is_empty() {
             found.insert(name, stat);
         }
@@ -156,8 +171,9 @@ fn record(text: &str) -> Option<(String, Stat)> {
     // As `remote` has it: an account that is not known has a number only.
     let account = |name: &str| if name == "UNKNOWN" { String::new() } else { name.to_owned() };
     let (user, group) = (account(names.next()?), account(names.next()?));
+    // Any other beginning is part of an account name with a slash.
     let name = names.next()?;
-    let name = name.strip_prefix("./").unwrap_or(if name == "." { "" } else { name });
+    let name = if name == "." { "" } else { name.strip_prefix("./")? };
     let (kind, mode) = (kind(raw), raw & 0o7777);
     let stat =
         Stat { kind, mode, uid, gid, user, group, size, inode, device, links, atime, mtime, ctime, link_target: None };
@@ -196,8 +212,11 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_not_understood_is_an_error() {
+        assert!(records("81a4 0 5 1 9 2049 1 1 2 3 A/b/A/c/./d//\n".as_bytes()).is_err());
+        let (found, unreadable) = records("81a4 0 5 12 99 2049 1 1 2 3 root/tty/./\u{fffd}//\n".as_bytes()).unwrap();
+        assert!(found.contains_key("\u{fffd}") && unreadable.is_none());
         let (found, unreadable) = records(b"81a4 0 5 12 99 2049 1 1 2 3 root/tty/./caf\xe9//\n").unwrap();
-        assert!(found.is_empty() && unreadable.unwrap().contains("is not UTF-8"));
+        assert!(found.is_empty() && unreadable.unwrap() == "caf\u{fffd}");
         assert!(records(b"81a4 0 5 12 99 2049 1 1 2 3 root/tty/./a//\nstat: cannot stat//\n").is_err());
     }
 }

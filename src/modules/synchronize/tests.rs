@@ -216,3 +216,18 @@ async fn what_is_not_honoured_is_refused() {
     assert!(!bench.host("d").exists());
     bench.close().await;
 }
+
+#[tokio::test]
+async fn a_directory_with_a_name_that_is_not_utf8_is_not_removed() {
+    let bench = Bench::new().await;
+    bench.on_controller("src/x", "a file");
+    let odd: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"caf\xe9");
+    std::fs::create_dir_all(bench.host("dst/x")).unwrap();
+    std::fs::write(bench.host("dst/x").join(odd), "kept").unwrap();
+    for options in ["", ", delete: true"] {
+        let task = format!("synchronize: {{src: {}/, dest: HOST/dst/{options}}}", bench.here("src").display());
+        let message = bench.failure(&task).await;
+        assert!(message.contains("is not UTF-8"), "{message}");
+    }
+    assert!(bench.host("dst/x").join(odd).exists());
+}

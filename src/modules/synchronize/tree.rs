@@ -196,6 +196,10 @@ pub(super) async fn host_tree_entries(
         true => host_tree::Tree::read_host_tree(probe, top, links).await?,
         false => host_tree::Tree::walk(probe, top, reading.follow, &[]).await?,
     };
+    // It would count as missing.
+    if let Some(name) = found.unreadable_name() {
+        return Err(Error::failed(format!("cannot compare with {top} on the host: the name {name:?} is not UTF-8")));
+    }
     let found = found.sorted();
     let has_links = found.iter().any(|(_, stat)| stat.kind == FileKind::Link);
     let mut targets = if has_links { link_targets(probe, top).await? } else { HashMap::new() };

@@ -118,6 +118,18 @@ impl Archive {
     }
 }
 
+/// Refuses a name that is not UTF-8, if attributes are wanted: windlass could not set those of its file.
+pub(super) fn refuse_unreadable_name(archive: &Archive, name: Option<&str>) -> Result<(), Error> {
+    let wants = archive.owner.is_some() || archive.group.is_some() || archive.has_mode;
+    match name.filter(|_| wants) {
+        None => Ok(()),
+        Some(name) => Err(Error::Failed {
+            message: format!("cannot set the attributes of {name:?}: the name in the archive is not UTF-8"),
+            hint: Some("leave owner, group and mode away, or rename the file in the archive".to_owned()),
+        }),
+    }
+}
+
 /// The unpacked paths whose attributes are not as wanted.
 pub(super) async fn lacking(
     probe: &Probe,
@@ -127,12 +139,6 @@ pub(super) async fn lacking(
 ) -> Result<Vec<(String, Stat, Attributes)>, Error> {
     if wanted.is_nothing() {
         return Ok(Vec::new());
-    }
-    if let Some(name) = names.iter().find(|name| name.contains(char::REPLACEMENT_CHARACTER)) {
-        return Err(Error::Failed {
-            message: format!("cannot set the attributes of {name:?}: the name in the archive is not UTF-8"),
-            hint: Some("leave owner, group and mode away, or rename the file in the archive".to_owned()),
-        });
     }
     // The top directory may have no entry in the archive.
     let tops = names.iter().filter_map(|name| name.split_once('/')).map(|(top, _)| top);

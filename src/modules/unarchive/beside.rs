@@ -3,7 +3,7 @@
 
 use super::super::Error;
 use super::super::host_tree::Tree;
-use super::archive::{Archive, Tool, refused, remove_files};
+use super::archive::{Archive, Tool, refuse_unreadable_name, refused, remove_files};
 use crate::remote::{Command, FileKind, Remote};
 
 /// 1 the directory beside, 2 the destination, 3 `-u` to keep newer files. Prints `changed` if something differs.
@@ -66,7 +66,9 @@ async fn unpack_in(
     if output.code != 0 && !(tool == Tool::Unzip && output.code == 1) {
         return Err(refused(&format!("unpack {}", archive.path), &output.stderr));
     }
-    let tree = Tree::walk(remote, directory, false, &[]).await?.sorted();
+    let tree = Tree::walk(remote, directory, false, &[]).await?;
+    refuse_unreadable_name(archive, tree.unreadable_name())?;
+    let tree = tree.sorted();
     let slash = |kind| if kind == FileKind::Directory { "/" } else { "" };
     let names = tree.into_iter().map(|(name, stat)| format!("{name}{}", slash(stat.kind))).collect::<Vec<_>>();
     // `cp -a . dest` would give dest the mode of a private directory.

@@ -82,6 +82,23 @@ async fn nothing_is_done_where_it_was_made_before() {
 }
 
 #[tokio::test]
+async fn a_name_that_is_not_utf8_is_refused_if_attributes_are_wanted() {
+    let bench = Bench::new().await;
+    let odd: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"caf\xe9");
+    std::fs::create_dir_all(bench.here("files/odd")).unwrap();
+    std::fs::write(bench.here("files/odd").join(odd), "x").unwrap();
+    std::fs::create_dir_all(bench.host("to")).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("-cf").arg(bench.here("files/odd.tar")).arg("-C").arg(bench.here("files")).arg("odd");
+    assert!(tar.status().unwrap().success());
+    let message = bench.failure("unarchive: {src: odd.tar, dest: HOST/to, mode: '0600'}").await;
+    assert!(message.ends_with("the name in the archive is not UTF-8"), "{message}");
+    assert!(!bench.host("to/odd").exists());
+    bench.run_twice("unarchive: {src: odd.tar, dest: HOST/to}").await;
+    assert!(bench.host("to/odd").join(odd).exists());
+}
+
+#[tokio::test]
 async fn what_cannot_be_unpacked_is_said() {
     let bench = Bench::new().await;
     archive(&bench, "x.tar", &["tar", "-cf"]);
