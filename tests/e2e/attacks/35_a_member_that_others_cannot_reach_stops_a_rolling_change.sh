@@ -27,9 +27,19 @@ stopped_at_one() {
   on $other timeout 120 systemctl restart etcd || broken "the member of $other does not come back"
   accepts_writes || broken "the majority takes no writes after a restart of $other"
 }
-# It dials the others, and they dial it in vain.
-stopped_at_one -e '{"etcd_flags": {"listen-peer-urls": "https://0.0.0.0:2390"}}'
+# It dials the others, and they dial it in vain. Hosts outside of a limit notice it too.
+bad='{"etcd_flags": {"listen-peer-urls": "https://0.0.0.0:2390"}}'
+stopped_at_one --limit h1 -e "$bad"
 says 'Check that the other members reach this one'
+says 'h1 was restarted, but h1 is not reached from h[23] at https://[0-9.]+:2380 '
+# Once more, for each of the others and for all: h1 has these settings now, and no other member follows it.
+starts >"$scratch/before"
+for limit in h2 h1,h2,h3; do
+  etcd_playbook -e etcd_gate_retries=5 -e etcd_gate_delay=1 -e etcd_settle_seconds=1 --limit "$limit" -e "$bad"
+  exits 2
+  says 'h[23] is not restarted: of the 3 members of the cluster etcd only 1 would stay up and be reached by the others, and 2 are needed: .*h1 is not reached from h[23] '
+done
+starts | diff "$scratch/before" - || broken "a second member was restarted"
 etcd_playbook -e etcd_settle_seconds=1
 exits 0
 healthy
