@@ -16,6 +16,13 @@ etcd_members replace-member h1,h2,h3 h9 --yes
 exits 2
 says 'h9 is no member of the cluster etcd. Its members are h1, h2, h3'
 
+# Hosts outside of a limit would keep their records of the members that leave.
+for playbook in remove replace; do
+  windlass playbook -i "$(inventory_of h1 h2 h3)" --limit h1,h2 -e '{"etcd_removed_members": ["h3"]}' "$ROOT/playbooks/etcd-$playbook-member.yml"
+  exits 2
+  says 'this run has the limit h1,h2, .* Nothing has been changed. Run it again without --limit'
+done
+
 # A join that was given up by taking the host out of the inventory.
 etcdctl member add ghost --learner --peer-urls=https://10.77.79.9:2380
 ghost=$(etcdctl member list | awk -F', ' '$2 == "unstarted" {print $1}')
