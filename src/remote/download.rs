@@ -30,8 +30,8 @@ impl Destination {
         if link.is_symlink() && ![0, rustix::process::geteuid().as_raw()].contains(&link.uid()) {
             return Err(std::io::Error::other("it is a symbolic link of another user"));
         }
-        let nowhere = |_| std::io::Error::other("it is a symbolic link that leads nowhere");
-        let path = path.canonicalize().map_err(nowhere)?;
+        let broken = |_| std::io::Error::other("it is a broken symbolic link");
+        let path = path.canonicalize().map_err(broken)?;
         let before = path.metadata()?;
         match before.is_file() {
             true => Ok(Destination { path, before: Some(before) }),
