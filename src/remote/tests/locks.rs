@@ -259,12 +259,10 @@ async fn only_a_process_of_the_user_is_made_known() {
     let (directory, here) = (place.at("lock"), remote("dash").await);
     let ann = record(1, "ann");
     here.claim_lock(&directory, &ann, None).await.unwrap();
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let began = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
-    let shell = (std::process::id(), began);
+    let shell = (std::process::id(), began(std::process::id()));
     let own = sh(&here, "id -un").await.stdout;
     for (user, shell, known) in
-        [(text(&own).trim(), shell, true), ("nobody", shell, false), (text(&own).trim(), (shell.0, began + 1), false)]
+        [(text(&own).trim(), shell, true), ("nobody", shell, false), (text(&own).trim(), (shell.0, shell.1 + 1), false)]
     {
         let enrol = super::lock::enrol(&directory, &ann, shell, user, false).unwrap();
         let answer = here.session().await.unwrap().ask(&enrol).await.unwrap();
