@@ -308,7 +308,12 @@ fn make_private(path: &Path) -> io::Result<()> {
             fs::set_permissions(path, fs::Permissions::from_mode(0o600))
         }
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create_private_file(path).map(drop),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                _ => Ok(()),
+            }
+        }
         Err(error) => Err(error),
     }
 }

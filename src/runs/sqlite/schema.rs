@@ -100,11 +100,16 @@ impl Upgrade<'_> {
 
     /// The layout of a database; 0: it is new.
     fn layout(&self, connection: &Connection) -> Result<i64, Error> {
-        let number = |query: &str| connection.query_row(query, (), |row| row.get::<_, i64>(0)).map_err(self.failed());
-        let application = number("PRAGMA application_id")?;
-        let found = number("PRAGMA user_version")?;
+        // In one transaction: another process may create the tables between two of them.
+        let read = || -> rusqlite::Result<(i64, i64, i64)> {
+            let transaction = connection.unchecked_transaction()?;
+            let number = |query: &str| transaction.query_row(query, (), |row| row.get::<_, i64>(0));
+            let tables = number("SELECT count(*) FROM sqlite_schema")?;
+            Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?, tables))
+        };
+        let (application, found, tables) = read().map_err(self.failed())?;
         if application != APPLICATION_ID {
-            let is_new = found == 0 && application == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0;
+            let is_new = found == 0 && application == 0 && tables == 0;
             return if is_new { Ok(0) } else { Err(Error::Foreign { path: self.path.to_owned() }) };
         }
         match found > self.newest() {
