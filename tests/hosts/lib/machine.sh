@@ -51,6 +51,7 @@ boot() {
   attach_disk "$h"
   ip link set "$(link_of "$h")" up
   forget_neighbours "$h"
+  rm -f "$state/$h/ended"
   # shellcheck disable=SC2016,SC2046
   setsid bash -c '
     h=$1 d=$2 prefix=$3
@@ -67,15 +68,22 @@ boot() {
       ) </dev/null >>"$d/console.log" 2>&1
       [ $? = 133 ] || break
     done
+    : >"$d/ended"
     rm -f "$d/nspawn.pid" "$d/loop.pid"' hosts "$h" "$state/$h" "$prefix" $(cgroup_roots) $(accounting_root) \
     </dev/null >/dev/null 2>&1 7>&- 8>&- &
 }
 
+# A host that could not begin to boot, as may happen on a busy machine, is started again.
 wait_for_sshd() {
-  local h=$1 _
+  local h=$1 again=2 _
   for _ in $(seq 6000); do
     if (: >"/dev/tcp/$(address_of "$h")/22") 2>/dev/null; then return 0; fi
     sleep 0.05
+    if [ -e "$state/$h/ended" ] && [ "$again" -gt 0 ]; then
+      say "hosts: $h did not start: $(tail -1 "$state/$h/console.log")"
+      again=$((again - 1))
+      boot "$h"
+    fi
   done
   tail -5 "$state/$h/console.log" >&2
   fail "$h does not answer on port 22; its console is $state/$h/console.log"
