@@ -1,7 +1,7 @@
 //! From the host: many small files come in one archive, large ones separately. All is kept in one directory at the
 //! destination until it is whole, then renamed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, lchown, symlink};
@@ -98,7 +98,8 @@ impl Pull {
             let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
             return Err(Error::failed(format!("cannot read {} on the host: {words}", self.from)));
         }
-        let mut came = unpack(&output.stdout, stage).map_err(failed("unpack into", stage))?;
+        let asked = batch.iter().map(|step| self.source(step)).collect();
+        let mut came = unpack(&output.stdout, stage, &asked).map_err(failed("unpack into", stage))?;
         for step in batch {
             let source = self.source(step);
             let new = came.remove(source).ok_or_else(|| {
@@ -142,8 +143,9 @@ fn flush(directory: &Path) -> std::io::Result<()> {
 }
 
 /// Unpacks archives, one after the other, into files with numbers for names; gives these by the path in the archive.
-/// No path in an archive can point elsewhere.
-fn unpack(bytes: &[u8], stage: &Path) -> std::io::Result<HashMap<String, PathBuf>> {
+/// No path in an archive can point elsewhere, and what was not asked for, or comes again, is left out: a link of a few bytes becomes a
+/// file of its own here.
+pub(super) fn unpack(bytes: &[u8], stage: &Path, asked: &HashSet<&str>) -> std::io::Result<HashMap<String, PathBuf>> {
     let mut archive = tar::Archive::new(bytes);
     archive.set_ignore_zeros(true);
     let mut came: HashMap<String, PathBuf> = HashMap::new();
@@ -154,6 +156,9 @@ fn unpack(bytes: &[u8], stage: &Path) -> std::io::Result<HashMap<String, PathBuf
     for (number, entry) in archive.entries()?.enumerate() {
         let mut entry = entry?;
         let path = name(&entry.path_bytes());
+        if !asked.contains(path.as_str()) || came.contains_key(&path) {
+            continue;
+        }
         let new = stage.join(number.to_string());
         let kind = entry.header().entry_type();
         if kind.is_hard_link() {

@@ -19,18 +19,34 @@ const BATCH: u64 = 6 << 20;
 const NAMES: usize = 200;
 
 /// 1 the directory for what comes, 2 an option of tar for times, 3 the time that the destination is to have, if any. In
-/// the directory are `t`, the files, and `script`. An old `sync` has no -f: one that has it refuses what is not there.
+/// the directory are `t`, the files, and `script`. All that is in it is used from inside: the owner of the destination may give its
+/// name to a directory of their own, and what is there is nobody else's only where this shell has just been.
+/// An old `sync` has no -f: one that has it refuses what is not there.
 const UNPACK: &str = r#"
+top=$(stat -c %d:%i .) || exit
+mkdir -m 700 "./$1" && cd -P "./$1" || exit
+case $(stat -c %a .) in
+700 | 2700) [ -O . ] && [ "$(stat -c %d:%i ..)" = "$top" ] && [ -z "$(ls -A)" ] ;;
+*) false ;;
+esac || {
+echo "another user exchanged the directory $1" >&2
+exit 1
+}
 umask 077
-mkdir "./$1" || exit
-trap 'rm -rf "./$1"' 0
+trap 'rm -rf ./t ./script; cd -P .. && rmdir "./$1"' 0
 trap 'exit 1' 1 2 13 15
-tar -x -p -o $2 -f - -C "./$1" || exit
-sh "./$1/script" || exit
+tar -x -p -o $2 -f - || exit
+sh ./script || exit
 if sync -f /proc/none/none 2>&1 | grep -q none; then sync -f .; else sync; fi || exit
-rm -rf "./$1"
+trap - 0
+rm -rf ./t ./script
+cd -P .. && rmdir "./$1" || exit
 if [ "$3" ]; then touch -c -d "@$3" .; fi
 "#;
+
+/// Where the destination is, and the directory of a request, for its script.
+const DESTINATION: &str = "..";
+const STAGE: &str = ".";
 
 /// Files of the controller on their way to a directory of the host.
 pub(crate) struct Push {
@@ -124,9 +140,9 @@ impl Request {
         }
     }
 
-    /// Adds a line for each few of the paths; none for none.
-    fn each<'a>(&mut self, command: &str, paths: impl IntoIterator<Item = &'a String>, end: &str) {
-        let paths: Vec<String> = paths.into_iter().map(|path| quote(&format!("./{path}"))).collect();
+    /// Adds a line for each few of the paths below `top`; none for none.
+    fn each<'a>(&mut self, command: &str, top: &str, paths: impl IntoIterator<Item = &'a String>, end: &str) {
+        let paths: Vec<String> = paths.into_iter().map(|path| quote(&format!("{top}/{path}"))).collect();
         for paths in paths.chunks(NAMES) {
             writeln!(self.script, "{command} {}{end}", paths.join(" ")).expect("a String takes any text");
             self.is_empty = false;
@@ -135,10 +151,10 @@ impl Request {
 
     /// What must be done before anything is put in place.
     fn prepare(&mut self, difference: &SyncPlan) {
-        self.each("rm -rf", &difference.first_removed, "");
+        self.each("rm -rf", DESTINATION, &difference.first_removed, "");
         let new = difference.steps.iter().filter(|step| step.action == Action::MakeDirectory);
         let new: Vec<&String> = new.map(|step| &step.path).filter(|path| !path.is_empty()).collect();
-        self.each("mkdir", new, "");
+        self.each("mkdir", DESTINATION, new, "");
     }
 
     async fn add(&mut self, step: &SyncStep, local: &Path) -> Result<(), Error> {
@@ -162,7 +178,7 @@ impl Request {
             }
         }
         let directory = step.path.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let staged = format!("{}/{name}", self.stage);
+        let staged = name;
         if let Some(owner) = step.owner {
             self.owned.entry(owner).or_default().push(staged.clone());
             if step.mode & 0o6000 != 0 && step.what == TreeEntryKind::File {
@@ -176,7 +192,7 @@ impl Request {
     /// What is done when all is in place: removals, then attributes, directories' times last.
     fn finish(&mut self, difference: &SyncPlan, large: &[&SyncStep]) {
         self.put_in_place();
-        self.each("rm -rf", &difference.last_removed, "");
+        self.each("rm -rf", DESTINATION, &difference.last_removed, "");
         let set = difference.steps.iter().filter(|step| step.action != Action::Send);
         let set: Vec<&SyncStep> = set.collect();
         let mut owners: BTreeMap<(u32, u32), Vec<&String>> = BTreeMap::new();
@@ -195,33 +211,33 @@ impl Request {
             times.entry(time).or_default().push(&step.path);
         }
         for ((user, group), paths) in owners {
-            self.each(&format!("chown -h {user}:{group}"), paths, "");
+            self.each(&format!("chown -h {user}:{group}"), DESTINATION, paths, "");
         }
         for (mode, paths) in modes {
             // Five digits also clear setgid of a directory.
-            self.each(&format!("chmod {mode:05o}"), paths, "");
+            self.each(&format!("chmod {mode:05o}"), DESTINATION, paths, "");
         }
         for (time, paths) in times {
-            self.each(&format!("touch -c -d @{time}"), paths, "");
+            self.each(&format!("touch -c -d @{time}"), DESTINATION, paths, "");
         }
         for (path, time) in &difference.touched {
             match path.is_empty() {
                 true => (self.root_time, self.is_empty) = (Some(*time), false),
-                false => self.each(&format!("touch -c -d @{time}"), [path], ""),
+                false => self.each(&format!("touch -c -d @{time}"), DESTINATION, [path], ""),
             }
         }
     }
 
     fn put_in_place(&mut self) {
         for ((user, group), paths) in std::mem::take(&mut self.owned) {
-            self.each(&format!("chown -h {user}:{group}"), &paths, "");
+            self.each(&format!("chown -h {user}:{group}"), STAGE, &paths, "");
         }
         for (mode, paths) in std::mem::take(&mut self.special) {
-            self.each(&format!("chmod {mode:05o}"), &paths, "");
+            self.each(&format!("chmod {mode:05o}"), STAGE, &paths, "");
         }
         for (directory, paths) in std::mem::take(&mut self.moved) {
-            let end = format!(" {}", quote(&format!("./{directory}/")));
-            self.each("mv -f", &paths, &end);
+            let end = format!(" {}", quote(&format!("{DESTINATION}/{directory}/")));
+            self.each("mv -f", STAGE, &paths, &end);
         }
     }
 

@@ -231,3 +231,70 @@ async fn a_directory_with_a_name_that_is_not_utf8_is_not_removed() {
     }
     assert!(bench.host("dst/x").join(odd).exists());
 }
+
+/// As the owner of the destination: the directory of a request is exchanged between two programs of the request.
+#[tokio::test]
+async fn what_is_put_in_the_place_of_the_directory_of_a_request_is_not_used() {
+    let programs = tempfile::tempdir().unwrap();
+    let usual = std::env::var("PATH").unwrap();
+    let path = format!("{}:{usual}", programs.path().display());
+    let bench = Bench::with_environment(&[("PATH", &path)]).await;
+    bench.on_controller("src/a", "one");
+    bench.on_host("dest/b", "two");
+    bench.on_host("private/c", "three");
+    std::fs::remove_file(bench.host("private/c")).unwrap();
+    std::fs::set_permissions(bench.host("private"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let ran = bench.host("ran");
+    for (program, exchange, words) in [
+        ("tar", format!("mkdir \"$stage\"; echo 'touch {}' >\"$stage/script\"", ran.display()), "Directory not empty"),
+        ("mkdir", format!("ln -s {} \"$stage\"", bench.host("private").display()), "another user exchanged"),
+    ] {
+        let script = format!(
+            "#!/bin/sh\nPATH='{usual}'\n{program} \"$@\" || exit\nfor stage in {}/.windlass.*; do\n\
+             [ -d \"$stage\" ] || continue\nmv \"$stage\" \"$stage.away\"\n{exchange}\ndone\n",
+            bench.host("dest").display(),
+        );
+        let file = programs.path().join(program);
+        crate::value::testing::write_program(&file, script);
+        let message = bench.failure("synchronize: {src: HERE/src/, dest: HOST/dest}").await;
+        assert!(message.contains(words), "{message}");
+        assert!(!ran.exists(), "a script of the owner of the destination was run");
+        assert!(std::fs::read_dir(bench.host("private")).unwrap().next().is_none());
+        std::fs::remove_file(file).unwrap();
+        let tidy = ["-c", "rm -rf .windlass.* a"];
+        assert!(
+            std::process::Command::new("sh").args(tidy).current_dir(bench.host("dest")).status().unwrap().success()
+        );
+    }
+    bench.run_twice("synchronize: {src: HERE/src/, dest: HOST/dest}").await;
+    assert_eq!(bench.text("dest/a"), "one");
+    bench.close().await;
+}
+
+/// An archive of a host: a file that was asked for, the same again, one that was not asked for, and links to the first.
+#[test]
+fn of_an_archive_only_what_was_asked_for_is_unpacked_and_once() {
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut put = |name: &str, content: &str| {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        archive.append_data(&mut header, name, content.as_bytes()).unwrap();
+    };
+    put("./a", "one");
+    put("./a", "two");
+    put("./b", "three");
+    for name in ["./c", "./d"] {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Link);
+        header.set_size(0);
+        archive.append_link(&mut header, name, "./a").unwrap();
+    }
+    let bytes = archive.into_inner().unwrap();
+    let stage = tempfile::tempdir().unwrap();
+    let came = super::pull::unpack(&bytes, stage.path(), &["a", "c"].into()).unwrap();
+    let mut names: Vec<&String> = came.keys().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a", "c"]);
+    assert!(came.values().all(|path| std::fs::read_to_string(path).unwrap() == "one"));
+    assert_eq!(std::fs::read_dir(stage.path()).unwrap().count(), 2);
+}
