@@ -415,6 +415,35 @@ fn lookups_read_files_of_the_search_path_and_keep_passwords() {
     assert_eq!(items.to_string(), "[1, 2]");
 }
 
+#[test]
+fn a_password_is_whole_or_not_there_and_the_same_for_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut scope = Scope::default();
+    scope.base = Arc::new(directory.path().into());
+    let get = |text: &str| Templar::new().expression_value(text, None, &scope).map(|value| value.to_string());
+    // As several runs at once, none of which finds the file.
+    let found: Vec<String> = std::thread::scope(|threads| {
+        let asks = || get("lookup('password', 'pw/x length=40')").unwrap();
+        let all: Vec<_> = (0..8).map(|_| threads.spawn(asks)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert!(found[0].len() == 40 && found.iter().all(|one| *one == found[0]), "{found:?}");
+    assert_eq!(std::fs::read_dir(directory.path().join("pw")).unwrap().count(), 1);
+    // As a full disk left it.
+    for content in ["", "\n", " salt=abc\n"] {
+        std::fs::write(directory.path().join("empty"), content).unwrap();
+        for call in ["lookup('password', 'empty')", "lookup('password', 'empty', encrypt='sha512_crypt')"] {
+            let error = get(call).unwrap_err().to_string();
+            assert!(error.contains("empty has no password in it: delete the file"), "{error}");
+        }
+    }
+    std::os::unix::fs::symlink("nowhere", directory.path().join("link")).unwrap();
+    let error = get("lookup('password', 'link')").unwrap_err().to_string();
+    assert!(error.contains("it is a link to a file that does not exist"), "{error}");
+    let error = get("lookup('password', 'pw')").unwrap_err().to_string();
+    assert!(error.contains("cannot read") && error.contains("Is a directory"), "{error}");
+}
+
 impl Error {
     fn contains_place(&self, text: &str) -> bool {
         self.to_string().contains(text)

@@ -279,29 +279,31 @@ pub(super) fn password(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
             }
             _ => get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"),
         });
-        let (mut password, mut salt) = (None, None);
         let path: PathBuf = call.scope.base.join(call.scope.surroundings.expand_home(&path));
-        if path != Path::new("/dev/null")
-            && let Ok(text) = std::fs::read_to_string(&path)
-        {
-            let line = text.trim_end_matches('\n');
-            let (word, kept) = line.split_once(" salt=").map_or((line, None), |(word, salt)| (word, Some(salt)));
-            password = Some(word.to_owned());
-            salt = kept.map(|kept| kept.split(' ').next().unwrap_or("").to_owned());
-        }
-        let fresh = password.is_none();
-        let password = password.unwrap_or_else(|| {
-            let mut random = rand::rng();
-            (0..length).map(|_| letters[random.random_range(0..letters.len())]).collect()
-        });
+        let is_kept = path != Path::new("/dev/null");
         let encrypt = get("encrypt", "");
         let size = if encrypt == "bcrypt" { 22 } else { 16 };
-        let salt = (!encrypt.is_empty()).then(|| salt.unwrap_or_else(|| filters::random_salt(size)));
-        if fresh && path != Path::new("/dev/null") {
-            let salt = salt.as_ref().map_or_else(String::new, |salt| format!(" salt={salt}"));
-            keep(&path, &format!("{password}{salt}\n"))
-                .map_err(|error| fail(format!("cannot write {}: {error}", path.display())))?;
-        }
+        let salted =
+            |salt: Option<String>| (!encrypt.is_empty()).then(|| salt.unwrap_or_else(|| filters::random_salt(size)));
+        let mut found = if is_kept { kept_password(&path)? } else { None };
+        let (password, salt) = loop {
+            if let Some((password, salt)) = found {
+                break (password, salted(salt));
+            }
+            let mut random = rand::rng();
+            let password: String = (0..length).map(|_| letters[random.random_range(0..letters.len())]).collect();
+            let salt = salted(None);
+            let note = salt.as_ref().map_or_else(String::new, |salt| format!(" salt={salt}"));
+            let cannot = |error| fail(format!("cannot write {}: {error}", path.display()));
+            if !is_kept || keep(&path, &format!("{password}{note}\n")).map_err(cannot)? {
+                break (password, salt);
+            }
+            // Another process was first.
+            found = kept_password(&path)?;
+            if found.is_none() {
+                return Err(cannot(std::io::Error::other("it is a link to a file that does not exist")));
+            }
+        };
         match salt {
             Some(salt) => {
                 filters::crypt(&password, &Hashing { scheme: &encrypt, salt: Some(salt), ..Hashing::default() })
@@ -314,15 +316,37 @@ pub(super) fn password(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     call.texts().iter().map(one).collect()
 }
 
-/// Writes a file that only its owner can read.
-fn keep(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-    if let Some(parent) = path.parent() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+/// The password and the salt in a file. None: there is no file.
+fn kept_password(path: &Path) -> Result<Option<(String, Option<String>)>, Error> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(format!("cannot read {}: {error}", path.display()))),
+    };
+    let line = text.trim_end_matches('\n');
+    let (password, salt) = line.split_once(" salt=").map_or((line, None), |(word, salt)| (word, Some(salt)));
+    if password.is_empty() {
+        let path = path.display();
+        return Err(fail(format!("{path} has no password in it: delete the file to have a new password generated")));
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+    Ok(Some((password.to_owned(), salt.map(|salt| salt.split(' ').next().unwrap_or("").to_owned()))))
+}
+
+/// Creates a file that only its owner can read, whole or not at all. Returns whether this process created it: false if another one
+/// was first.
+fn keep(path: &Path, text: &str) -> std::io::Result<bool> {
+    use std::io::Write as _;
+    use std::os::unix::fs::DirBuilderExt as _;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error),
+    }
 }
 
 /// The letters of class names and single characters.
