@@ -12,7 +12,7 @@ pub enum Process {
     Here,
     /// It was on this machine, and has ended.
     Ended,
-    /// On another machine: its hosts know more.
+    /// On another machine, or hidden from this user: its hosts know more.
     Elsewhere,
 }
 
@@ -25,7 +25,7 @@ pub fn this_run(around: &ProcessEnvironment, command: &str) -> Record {
         run: Some(format!("{:032x}", rand::random::<u128>())),
         holder: user_and_machine(around),
         pid,
-        process: format!("{} {}", boot(), began(pid).unwrap_or_default()),
+        process: format!("{} {}", boot(), began(pid).ok().flatten().unwrap_or_default()),
         command: command.to_owned(),
         since: since.map(|since| since.as_secs()).unwrap_or_default(),
     }
@@ -43,8 +43,9 @@ pub fn user_and_machine(around: &ProcessEnvironment) -> String {
 pub fn process(record: &Record) -> Process {
     match record.process.split_once(' ') {
         Some((machine, start)) if machine == boot() => match began(record.pid) {
-            Some(found) if found == start => Process::Here,
-            _ => Process::Ended,
+            Ok(Some(found)) if found == start => Process::Here,
+            Ok(_) => Process::Ended,
+            Err(_) => Process::Elsewhere,
         },
         _ => Process::Elsewhere,
     }
@@ -63,9 +64,22 @@ fn boot() -> String {
     format!("{}/{}", id.trim(), space.display())
 }
 
-/// When a process began, in clock ticks since this machine did.
-fn began(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+/// When a process began, in clock ticks since this machine did. None: it has ended.
+///
+/// # Errors
+/// There is such a process, and this user may not look at it: `/proc` may hide the processes of other users (`hidepid`).
+fn began(pid: u32) -> std::io::Result<Option<String>> {
+    match std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")) {
+        Ok(stat) => Ok(start_in(&stat)),
+        Err(error) => match i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
+            Some(pid) if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+/// The start of a process that lives.
+fn start_in(stat: &str) -> Option<String> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let dead = matches!(fields.clone().next(), Some("Z" | "X"));
     fields.nth(19).filter(|_| !dead).map(str::to_owned)
@@ -80,12 +94,51 @@ mod tests {
         let own = this_run(&Default::default(), "windlass apply");
         assert_eq!(process(&own), Process::Here);
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let start = began(child.id()).unwrap_or_else(|| "1".to_owned());
+        let start = began(child.id()).unwrap().unwrap_or_else(|| "1".to_owned());
         let other = Record { pid: child.id(), process: format!("{} {start}", boot()), ..own.clone() };
         child.wait().unwrap();
         assert_eq!(process(&other), Process::Ended);
         let reused = Record { process: format!("{} 1", boot()), ..own.clone() };
         assert_eq!(process(&reused), Process::Ended, "another process has the number now");
         assert_eq!(process(&Record { process: "elsewhere 1".into(), ..own }), Process::Elsewhere);
+    }
+    /// As root, in a namespace of its own, whose `/proc` shows a user's own processes only.
+    #[test]
+    #[ignore = "needs root: cargo test --lib -- --ignored"]
+    fn a_process_that_proc_hides_has_not_ended() {
+        for hidden in ["hidepid=1", "hidepid=2"] {
+            let look =
+                format!("mount -t proc -o {hidden} proc /proc && exec \"$0\" --ignored --exact {LOOK} --nocapture");
+            let mut child = std::process::Command::new("unshare");
+            child.args(["--mount", "--fork", "sh", "-c", &look]).arg(std::env::current_exe().unwrap());
+            let own = this_run(&Default::default(), "windlass apply");
+            child.env("WINDLASS_TEST_PROCESS", format!("{} {}", own.pid, own.process));
+            let output = child.output().unwrap();
+            let has_run = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+            assert!(output.status.success() && has_run, "{hidden}: {output:?}");
+        }
+    }
+
+    const LOOK: &str = "deployment::lock::holder::tests::as_another_user_it_is_elsewhere";
+
+    /// Run by the test above.
+    #[test]
+    #[ignore = "a part of the test above"]
+    fn as_another_user_it_is_elsewhere() {
+        let Ok(text) = std::env::var("WINDLASS_TEST_PROCESS") else { return };
+        let (pid, holder) = text.split_once(' ').unwrap();
+        let record = Record {
+            pid: pid.parse().unwrap(),
+            process: holder.to_owned(),
+            ..this_run(&Default::default(), "windlass apply")
+        };
+        // The group of root would see all processes.
+        let (user, group) = (rustix::process::Uid::from_raw(65534), rustix::process::Gid::from_raw(65534));
+        rustix::thread::set_thread_groups(&[]).unwrap();
+        rustix::thread::set_thread_res_gid(group, group, group).unwrap();
+        rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+        assert_eq!(process(&record), Process::Elsewhere);
+        let free = Record { pid: 4_194_304, ..record };
+        assert_eq!(process(&free), Process::Ended);
     }
 }
