@@ -138,7 +138,11 @@ impl Module for X509Ca {
         };
         if is_new || seal {
             let sealed = self.vault.then(|| key::sealed(here, &key)).flatten();
-            x509::write_key(remote, &key_path, &sealed.unwrap_or_else(|| key.serialize_pem()), &wanted).await?;
+            let text = sealed.unwrap_or_else(|| key.serialize_pem());
+            match is_new {
+                true => x509::write_new_key(remote, &key_path, &text, &wanted).await?,
+                false => x509::rewrite_key(remote, &key_path, &text, &wanted).await?,
+            }
         }
         if reason.is_some() {
             x509::write_certificate(remote, &path, &self.certificate(&key)?, &wanted).await?;
@@ -258,6 +262,37 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         bench.close().await;
+    }
+
+    /// Each with a session of its own, as processes. Whether they meet is chance, so it is tried until they do.
+    #[tokio::test]
+    async fn of_several_runs_at_once_one_creates_the_authority() {
+        let benches = futures::future::join_all((0..4).map(|_| Bench::new())).await;
+        let mut met = false;
+        for round in 0..50 {
+            let path = benches[0].host(&round.to_string());
+            std::fs::create_dir(&path).unwrap();
+            let task = TASK.replace("HOST", path.to_str().unwrap());
+            let mut created = 0;
+            for done in futures::future::join_all(benches.iter().map(|bench| bench.run(&task))).await {
+                match done {
+                    Ok(done) => created += usize::from(done.changed),
+                    Err(error) => {
+                        assert!(error.to_string().contains("another process created it meanwhile"), "{error}");
+                        met = true;
+                    }
+                }
+            }
+            assert!(created > 0);
+            assert!(!benches[0].run(&task).await.unwrap().changed, "its key and its certificate belong together");
+            if met {
+                break;
+            }
+        }
+        assert!(met, "none of them noticed the key of another");
+        for bench in benches {
+            bench.close().await;
+        }
     }
 
     #[tokio::test]

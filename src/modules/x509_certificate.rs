@@ -180,7 +180,7 @@ impl Module for X509Certificate {
             };
             let pem = self.certificate(&key, &names, &authority, &issuer)?;
             if is_new {
-                x509::write_key(remote, &key_path, &key.serialize_pem(), &wanted).await?;
+                x509::write_new_key(remote, &key_path, &key.serialize_pem(), &wanted).await?;
             }
             x509::write_certificate(remote, &path, &pem, &wanted).await?;
         }

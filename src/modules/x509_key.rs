@@ -108,7 +108,7 @@ impl Module for X509Key {
             Some(key) => key,
             None => {
                 let key = key::generate(self.key_type)?;
-                x509::write_key(remote, &path, &key.serialize_pem(), &wanted).await?;
+                x509::write_new_key(remote, &path, &key.serialize_pem(), &wanted).await?;
                 key
             }
         };

@@ -109,6 +109,7 @@ impl Remote {
         let body = format!(
             "wl_i=\n\
              for wl_j in \"${{TMPDIR:-/tmp}}\" /tmp /var/tmp \"$HOME\" /dev/shm \"${{XDG_RUNTIME_DIR:-/nowhere}}\"; do\n\
+             [ -O \"$wl_j\" ] || [ -k \"$wl_j\" ] || continue\n\
              wl_j=$wl_j/.windlass.{name}\n\
              (umask 077 && mkdir \"$wl_j\") 2>/dev/null || continue\n\
              if (umask 077 && printf '#!/bin/sh\\nexit 0\\n' >\"$wl_j/x\" && chmod 700 \"$wl_j/x\" && \"$wl_j/x\") 2>/dev/null\n\

@@ -256,6 +256,11 @@ chmod "$wl_m" "$wl_at" && wl_is || return 1
 fi
 printf '%s\n' "$wl_v"
 }
+# wl_label: gives the file in its place the SELinux label of the place.
+wl_label() {
+[ ! -e /sys/fs/selinux/enforce ] || ! command -v restorecon >/dev/null || restorecon "$wl_p" 2>/dev/null
+return 0
+}
 # wl_mv: puts the temporary file in its place, and never into a directory. Old busybox has no -T, and busybox follows a
 # link to a directory: then the link has to go first.
 wl_mv() {
@@ -270,6 +275,19 @@ cat "$wl_d/m" >&2
 return 1
 }
 wl_t=
-[ ! -e /sys/fs/selinux/enforce ] || ! command -v restorecon >/dev/null || restorecon "$wl_p" 2>/dev/null
-return 0
+wl_label
+}
+# wl_link: as wl_mv, but only if nothing is in the place, which is known for certain where a file can have two names.
+wl_link() {
+if ! [ -d "$wl_p" ] && ln "$wl_t" "$wl_p" 2>"$wl_d/m"; then
+exec 7>&-
+rm -f "$wl_t"
+wl_t=
+wl_label
+elif [ -e "$wl_p" ] || [ -L "$wl_p" ]; then
+echo ': another process created it meanwhile' >&2
+return 1
+else
+wl_mv
+fi
 }

@@ -20,10 +20,22 @@ impl Remote {
 
     /// As [`Remote::write`]; returns the state of the file, which saves a request.
     pub async fn write_and_stat(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<Stat, Error> {
+        self.write_to(path, content, attributes, "wl_mv").await
+    }
+
+    /// As [`Remote::write`], for a file that is not there yet.
+    ///
+    /// # Errors
+    /// Another process created it meanwhile, whose file is left as it is.
+    pub async fn write_new(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<(), Error> {
+        self.write_to(path, content, attributes, "wl_link").await.map(drop)
+    }
+
+    async fn write_to(&self, path: &str, content: &[u8], attributes: &Attributes, put: &str) -> Result<Stat, Error> {
         let target = Target::of_path(path)?;
         let mut session = self.to_change().await?;
         let begin = target.begin_script(attributes);
-        let end = format!("{} && wl_mv || wl_drop", target.own(content.len() as u64, attributes)?);
+        let end = format!("{} && {put} || wl_drop", target.own(content.len() as u64, attributes)?);
         let answer = if content.len() <= INLINE {
             let text = quote::printf_script(content);
             session.ask(&format!("{begin} && {{ {{ {text}; }} >&7 || wl_why \"$wl_at\"; }} && {end}")).await?

@@ -486,3 +486,27 @@ async fn a_link_in_the_place_of_the_temporary_file_is_not_followed() {
         assert_eq!(mode, 0o640, "{kind}: the link was followed");
     }
 }
+
+#[tokio::test]
+async fn a_new_file_takes_the_place_of_nothing() {
+    for kind in SHELLS {
+        let remote = remote(kind).await;
+        let place = Place::new();
+        let attributes = Attributes { mode: Some(0o600), ..Attributes::default() };
+        remote.write_new(&place.at("f"), b"first", &attributes).await.unwrap();
+        std::os::unix::fs::symlink("nowhere", place.at("link")).unwrap();
+        std::fs::create_dir(place.at("directory")).unwrap();
+        for (name, words) in [
+            ("f", "another process created it meanwhile"),
+            ("link", "another process created it meanwhile"),
+            ("directory", "Is a directory"),
+        ] {
+            let error = remote.write_new(&place.at(name), b"second", &attributes).await.unwrap_err().to_string();
+            assert!(error.ends_with(words), "{kind}: {error}");
+        }
+        assert_eq!(std::fs::read(place.at("f")).unwrap(), b"first", "{kind}");
+        assert_eq!(std::fs::metadata(place.at("f")).unwrap().permissions().mode() & 0o7777, 0o600, "{kind}");
+        assert_eq!(place.names(), ["directory", "f", "link"], "{kind}");
+        assert!(std::fs::read_dir(place.at("directory")).unwrap().next().is_none(), "{kind}");
+    }
+}

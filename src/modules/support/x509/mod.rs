@@ -73,15 +73,29 @@ impl MissingAttributes {
     }
 }
 
-/// Writes a new private key: at every moment, only its owner can read it.
-pub(in crate::modules) async fn write_key(
+/// Writes a private key that is not there yet: at every moment, only its owner can read it. Of two runs that create the same key, the
+/// second one fails, as the first one may already have signed with its key.
+pub(in crate::modules) async fn write_new_key(
     remote: &Remote,
     path: &str,
     pem: &str,
     wanted: &DesiredAttributes,
 ) -> Result<(), Error> {
-    let attributes = Attributes { owner: wanted.owner.clone(), group: wanted.group.clone(), mode: Some(0o600) };
-    Ok(remote.write(path, pem.as_bytes(), &attributes).await?)
+    Ok(remote.write_new(path, pem.as_bytes(), &of_keys(wanted)).await?)
+}
+
+/// Writes the same private key in another form.
+pub(in crate::modules) async fn rewrite_key(
+    remote: &Remote,
+    path: &str,
+    pem: &str,
+    wanted: &DesiredAttributes,
+) -> Result<(), Error> {
+    Ok(remote.write(path, pem.as_bytes(), &of_keys(wanted)).await?)
+}
+
+fn of_keys(wanted: &DesiredAttributes) -> Attributes {
+    Attributes { owner: wanted.owner.clone(), group: wanted.group.clone(), mode: Some(0o600) }
 }
 
 /// Writes a certificate, 0644 unless something else is wanted.
