@@ -42,10 +42,19 @@ pub(super) async fn is_unpacked(probe: &Probe, archive: &Archive) -> Result<bool
     let is_root = probe.user() == "root";
     let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
     let text = String::from_utf8_lossy(&text);
-    if output.code > 1 && !text.lines().any(|line| differs(line, archive, is_root)) && !is_missing_only(&text) {
-        return Err(refused(&format!("compare {} with {}", archive.path, archive.dest), &output.stderr));
+    let is_different = text.lines().any(|line| differs(line, archive, is_root));
+    // 2 is a fatal error, 1 a difference; a tar that was killed has another code, and says nothing.
+    let has_compared = match output.code {
+        0 | 1 => true,
+        2 => is_missing_only(&text),
+        _ => false,
+    };
+    if !is_different && !has_compared {
+        let mut words = output.stderr;
+        words.extend(format!(" (tar ended with code {})", output.code).as_bytes());
+        return Err(refused(&format!("compare {} with {}", archive.path, archive.dest), &words));
     }
-    Ok(!text.lines().any(|line| differs(line, archive, is_root)))
+    Ok(!is_different)
 }
 
 pub(super) async fn unpack_tar(remote: &Remote, archive: &Archive) -> Result<(), Error> {
@@ -120,8 +129,9 @@ fn differs(line: &str, archive: &Archive, is_root: bool) -> bool {
 
 /// Whether tar complains only about names that stripping made empty.
 fn is_missing_only(text: &str) -> bool {
-    let mut complaints = text.lines().filter(|line| line.starts_with("tar: "));
-    complaints.all(|line| line.contains(": Warning: ") || line.contains("Exiting with failure status"))
+    let mut complaints = text.lines().filter(|line| line.starts_with("tar: ")).peekable();
+    complaints.peek().is_some()
+        && complaints.all(|line| line.contains(": Warning: ") || line.contains("Exiting with failure status"))
 }
 
 /// A name as `--quoting-style=escape` writes it.

@@ -141,3 +141,20 @@ fn what_changed_since_is_removed_with_the_find_of_busybox_too() {
         assert_eq!((at("before").exists(), at("after").exists()), (true, false), "{find}");
     }
 }
+
+/// A tar that is killed, as by a kernel without memory, or that ends with an unknown code, while it compares.
+#[tokio::test]
+async fn an_archive_that_was_not_compared_is_not_taken_as_unpacked() {
+    let programs = tempfile::tempdir().unwrap();
+    let usual = std::env::var("PATH").unwrap();
+    let path = format!("{}:{usual}", programs.path().display());
+    for (ends, words) in [("kill -KILL $$", "(tar ended with code 137)"), ("exit 2", "(tar ended with code 2)")] {
+        let bench = Bench::with_environment(&[("PATH", &path)]).await;
+        archive(&bench, "x.tar", &["tar", "-cf"]);
+        let script = format!("#!/bin/sh\ncase \"$*\" in *--diff*) {ends} ;; esac\nPATH='{usual}' exec tar \"$@\"\n");
+        crate::value::testing::write_program(&programs.path().join("tar"), script);
+        let message = bench.failure("unarchive: {src: x.tar, dest: HOST/to}").await;
+        assert!(message.contains("cannot compare") && message.ends_with(words), "{message}");
+        bench.close().await;
+    }
+}
