@@ -66,6 +66,9 @@ pub(super) enum UserState {
 pub(super) struct UserChange {
     commands: Vec<Vec<String>>,
     set_password: bool,
+    /// The program that removes the account that the first command adds, if its password cannot be set: with
+    /// `update_password: on_create` it would be without one for ever.
+    undo: Option<&'static str>,
     /// After the password is set.
     lock: Option<&'static str>,
     make_key: bool,
@@ -209,15 +212,26 @@ impl Module for User {
     }
 
     async fn apply(&self, change: UserChange, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        for argv in &change.commands {
+        let mut commands = change.commands.as_slice();
+        let line = self.password.as_ref().filter(|_| change.set_password);
+        let line = line.map(|hash| format!("{}:{hash}\n", self.name).into_bytes());
+        if let (Some(_), Some(undo), Some((add, rest))) = (&line, change.undo, commands.split_first()) {
+            commands = rest;
+            let script = ["sh", "-c", ADD_WITH_PASSWORD, "sh", undo, &self.name].map(str::to_owned);
+            let argv = script.into_iter().chain(add.iter().cloned());
+            let output = remote.run(&Command { stdin: line.clone(), ..Command::program(argv) }).await?;
+            match std::str::from_utf8(&output.stdout).unwrap_or_default().trim() {
+                "" => accounts::check_account_tool(&add[0], &output)?,
+                code => return Err(self.no_password(code)),
+            }
+        }
+        for argv in commands {
             accounts::run_account_tool(remote, argv).await?;
         }
-        if let (true, Some(hash)) = (change.set_password, &self.password) {
-            let stdin = Some(format!("{}:{hash}\n", self.name).into_bytes());
-            let output = remote.run(&Command { stdin, ..Command::program(["chpasswd", "-e"]) }).await?;
+        if let (Some(_), None) = (&line, change.undo) {
+            let output = remote.run(&Command { stdin: line, ..Command::program(["chpasswd", "-e"]) }).await?;
             if output.code != 0 {
-                // Its words might repeat the line that it was given.
-                return Err(Error::failed(format!("chpasswd failed for {} with code {}", self.name, output.code)));
+                return Err(self.no_password(output.code));
             }
         }
         if let Some(option) = change.lock {
@@ -244,7 +258,25 @@ impl Module for User {
     }
 }
 
+/// 1 the program that removes the account 2 again, then the command that adds it. Adds it and sets its password, which is in the
+/// standard input; a lost connection does not end it in between. Prints the code of chpasswd if that failed: its own words might
+/// repeat the line that it was given.
+const ADD_WITH_PASSWORD: &str = r#"
+remove=$1 name=$2
+shift 2
+trap '' 1 2 13 15
+"$@" </dev/null >&2 || exit
+chpasswd -e >/dev/null 2>&1 && exit
+echo $?
+"$remove" "$name" >&2
+exit 1
+"#;
+
 impl User {
+    fn no_password(&self, code: impl std::fmt::Display) -> Error {
+        Error::failed(format!("chpasswd failed for {} with code {code}", self.name))
+    }
+
     fn key_path(&self, home: &str) -> String {
         let below = || format!(".ssh/id_{}", self.ssh_key_type);
         let file = self.ssh_key_file.clone().unwrap_or_else(below);
@@ -310,7 +342,8 @@ impl User {
         };
         commands.extend(self.chage([None; 4]));
         let lock = (self.password_lock == Some(true) && self.password.is_some()).then_some("-L");
-        UserChange { commands, set_password: self.password.is_some(), lock, ..UserChange::default() }
+        let undo = Some(if tools == AccountTools::Shadow { "userdel" } else { "deluser" });
+        UserChange { commands, set_password: self.password.is_some(), undo, lock, ..UserChange::default() }
     }
 
     fn useradd(&self, accounts: &Accounts) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use crate::modules::execution::quote;
 use crate::modules::{Error, Outcome};
-use crate::remote::{Command, Probe, Remote};
+use crate::remote::{Command, Output, Probe, Remote};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::modules) struct Account {
@@ -78,13 +78,17 @@ pub(in crate::modules) fn check_name(name: &str, what: &str) -> Result<(), Error
 
 /// Runs a tool; its words are the error if it fails.
 pub(in crate::modules) async fn run_account_tool(remote: &Remote, argv: &[String]) -> Result<(), Error> {
-    let output = remote.run(&Command::program(argv.iter().cloned())).await?;
+    check_account_tool(&argv[0], &remote.run(&Command::program(argv.iter().cloned())).await?)
+}
+
+/// Whether a program that changes accounts succeeded.
+pub(in crate::modules) fn check_account_tool(program: &str, output: &Output) -> Result<(), Error> {
     if output.code == 0 {
         return Ok(());
     }
     let words = String::from_utf8_lossy(if output.stderr.is_empty() { &output.stdout } else { &output.stderr });
     let words = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-    Err(Error::failed(format!("{} failed with code {}: {words}", argv[0], output.code)))
+    Err(Error::failed(format!("{program} failed with code {}: {words}", output.code)))
 }
 
 /// A host without any tool.

@@ -1,6 +1,7 @@
 //! What is done to an account that is like so.
 
 use super::super::accounts::{ShadowEntry, UnixGroup};
+use super::super::testing::Bench;
 use super::*;
 
 fn user() -> User {
@@ -147,4 +148,32 @@ fn ages_of_a_password_are_set_where_they_differ() {
 fn an_end_is_a_day() {
     assert_eq!((days(86_400.0 * 3.5), date(86_400.0)), (Some(3), "1970-01-02".into()));
     assert_eq!((days(-1.0), date(-1.0)), (None, String::new()));
+}
+
+/// With programs that say what they are asked for, and a chpasswd that fails at first.
+#[tokio::test]
+async fn an_account_whose_password_cannot_be_set_is_removed_again() {
+    let programs = tempfile::tempdir().unwrap();
+    let at = |name: &str| programs.path().join(name);
+    for name in ["useradd", "userdel", "usermod"] {
+        let script = format!("#!/bin/sh\necho \"{name} $*\" >>{}\n", at("calls").display());
+        crate::value::testing::write_program(&at(name), script);
+    }
+    let chpasswd = format!(
+        "#!/bin/sh\nread -r line\necho \"chpasswd $* $line\" >>{0}\n[ -e {1} ] || {{ : >{1}; echo \"$line\" >&2; exit 9; }}\n",
+        at("calls").display(),
+        at("failed").display()
+    );
+    crate::value::testing::write_program(&at("chpasswd"), chpasswd);
+    let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+    let bench = Bench::with_environment(&[("PATH", &path)]).await;
+    let task = "user: {name: nobody-yet, password: '$6$salt$hash', update_password: on_create, create_home: false}";
+    assert_eq!(bench.failure(task).await, "chpasswd failed for nobody-yet with code 9");
+    let calls = || std::fs::read_to_string(at("calls")).unwrap();
+    let add = "useradd -M nobody-yet\nchpasswd -e nobody-yet:$6$salt$hash\n";
+    assert_eq!(calls(), format!("{add}userdel nobody-yet\n"));
+    std::fs::remove_file(at("calls")).unwrap();
+    assert!(bench.run(task).await.unwrap().changed);
+    assert_eq!(calls(), add);
+    bench.close().await;
 }
