@@ -243,7 +243,13 @@ impl Iptables {
             return Ok((found != *wanted).then(|| vec![[argv("-P"), vec![wanted.clone()]].concat()]));
         }
         let look = if words.is_empty() { self.listing(argv("-L")) } else { with_rule("-C") };
-        let is_there = probe.query(&Command::program(look)).await?.code == 0;
+        let output = probe.query(&Command::program(look.iter().cloned())).await?;
+        let is_there = match output.code {
+            0 => true,
+            // Beyond these, it could not look: 4 without the lock of the tables, for example.
+            1 | 2 => false,
+            _ => succeeded(&look, output).map(|_| false)?,
+        };
         let wanted = self.state == State::Present;
         if is_there == wanted {
             return Ok(None);

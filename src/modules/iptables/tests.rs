@@ -10,6 +10,7 @@ const STAND_IN: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 9
 case $1 in --version) echo "iptables v1.8.9 (nf_tables)"; exit ;; esac
 echo "$*" >>log
+[ ! -e locked ] || { echo "Another app is currently holding the xtables lock." >&2; exit 4; }
 shift 2
 action=$1 chain=$2
 shift; [ $# = 0 ] || shift
@@ -154,4 +155,20 @@ fn versions_and_policies_are_read() {
     assert!(version("iptables v1.4.21\n") < [1, 6, 0]);
     assert_eq!(policy("Chain INPUT (policy DROP 5 packets)\n").as_deref(), Some("DROP"));
     assert_eq!(policy("Chain MINE (0 references)\n"), None);
+}
+
+/// A rule that could not be looked for counts neither as there nor as gone.
+#[tokio::test]
+async fn tables_that_another_program_has_locked_are_an_error() {
+    let filter = Filter::new().await;
+    std::fs::write(filter.directory.path().join("locked"), "").unwrap();
+    for rule in ["chain: INPUT, protocol: tcp, jump: ACCEPT", "chain: INPUT, chain_management: true"] {
+        for state in ["present", "absent"] {
+            let message = filter.bench.failure(&format!("iptables: {{{rule}, state: {state}}}")).await;
+            assert!(
+                message.ends_with("failed with code 4: Another app is currently holding the xtables lock."),
+                "{message}"
+            );
+        }
+    }
 }

@@ -203,7 +203,17 @@ impl Package {
         let mut missing = Vec::new();
         for name in &names {
             let query = Command::shell(format!("{} {} >/dev/null 2>&1", tool.query, quote(name)));
-            if probe.query(&query).await?.code == 0 { there.push(name.clone()) } else { missing.push(name.clone()) }
+            match probe.query(&query).await?.code {
+                0 => there.push(name.clone()),
+                // The program was killed, or cannot be run.
+                code @ 126.. => {
+                    let query = tool.query;
+                    return Err(Error::failed(format!(
+                        "cannot query the package {name}: {query} ended with code {code}"
+                    )));
+                }
+                _ => missing.push(name.clone()),
+            }
         }
         let (verb, wanted) = match state {
             State::Present => (tool.install, missing),
