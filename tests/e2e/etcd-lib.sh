@@ -88,6 +88,7 @@ killed_at() {
   local task=$1 run n=0
   shift
   echo "+ windlass $* (killed at: $task)"
+  : >"$output"
   "$WINDLASS" "$@" >"$output" 2>&1 </dev/null &
   run=$!
   until grep -aqF -- ": $task]" "$output"; do

@@ -21,6 +21,7 @@ karmada_in_background() {
   local sub_command output=$1
   shift
   karmada_command "$@"
+  : >"$output"
   "$WINDLASS" "${sub_command[@]}" >"$output" 2>&1 </dev/null &
   background=$!
 }

@@ -46,6 +46,8 @@ at_question() {
   shift 3
   echo "+ windlass $*"
   mkfifo "$scratch/keys"
+  # Before it is looked at: a busy machine may open it for the run only later.
+  : >"$output"
   SHELL=/bin/bash script -qefc "$(printf '%q ' "$WINDLASS" "$@")" /dev/null <"$scratch/keys" >"$output" 2>&1 &
   run=$!
   exec 7>"$scratch/keys"

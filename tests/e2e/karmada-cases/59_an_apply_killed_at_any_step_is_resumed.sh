@@ -21,6 +21,7 @@ chmod +x "$scratch/elsewhere"
 # killed STAGE LINES: the apply is killed so many lines after it has begun the stage, unless it ends before.
 killed() {
   local told=$scratch/told from
+  : >"$told"
   "$WINDLASS" apply -f "$file" --playbooks "$ROOT/playbooks" --yes >"$told" 2>&1 </dev/null &
   local pid=$!
   until grep -aqE "applying $1: " "$told" || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
