@@ -152,7 +152,7 @@ async fn an_archive_that_was_not_compared_is_not_taken_as_unpacked() {
         let bench = Bench::with_environment(&[("PATH", &path)]).await;
         archive(&bench, "x.tar", &["tar", "-cf"]);
         let script = format!("#!/bin/sh\ncase \"$*\" in *--diff*) {ends} ;; esac\nPATH='{usual}' exec tar \"$@\"\n");
-        crate::value::testing::write_program(&programs.path().join("tar"), script);
+        crate::value::testing::write_program(programs.path().join("tar"), script);
         let message = bench.failure("unarchive: {src: x.tar, dest: HOST/to}").await;
         assert!(message.contains("cannot compare") && message.ends_with(words), "{message}");
         bench.close().await;

@@ -157,14 +157,14 @@ async fn an_account_whose_password_cannot_be_set_is_removed_again() {
     let at = |name: &str| programs.path().join(name);
     for name in ["useradd", "userdel", "usermod"] {
         let script = format!("#!/bin/sh\necho \"{name} $*\" >>{}\n", at("calls").display());
-        crate::value::testing::write_program(&at(name), script);
+        crate::value::testing::write_program(at(name), script);
     }
     let chpasswd = format!(
         "#!/bin/sh\nread -r line\necho \"chpasswd $* $line\" >>{0}\n[ -e {1} ] || {{ : >{1}; echo \"$line\" >&2; exit 9; }}\n",
         at("calls").display(),
         at("failed").display()
     );
-    crate::value::testing::write_program(&at("chpasswd"), chpasswd);
+    crate::value::testing::write_program(at("chpasswd"), chpasswd);
     let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
     let bench = Bench::with_environment(&[("PATH", &path)]).await;
     let task = "user: {name: nobody-yet, password: '$6$salt$hash', update_password: on_create, create_home: false}";
