@@ -66,12 +66,19 @@ pub(super) enum UserState {
 pub(super) struct UserChange {
     commands: Vec<Vec<String>>,
     set_password: bool,
-    /// The program that removes the account that the first command adds, if its password cannot be set: with
-    /// `update_password: on_create` it would be without one for ever.
-    undo: Option<&'static str>,
+    /// How the account is removed again that the first command adds, if its password cannot be set: with `update_password: on_create`
+    /// it would be without one for ever.
+    undo: Option<Undo>,
     /// After the password is set.
     lock: Option<&'static str>,
     make_key: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Undo {
+    program: &'static str,
+    /// The group of the account's name, if there is one already: the program may remove it, too.
+    group: Option<u32>,
 }
 
 impl Module for User {
@@ -217,12 +224,17 @@ impl Module for User {
         let line = line.map(|hash| format!("{}:{hash}\n", self.name).into_bytes());
         if let (Some(_), Some(undo), Some((add, rest))) = (&line, change.undo, commands.split_first()) {
             commands = rest;
-            let script = ["sh", "-c", ADD_WITH_PASSWORD, "sh", undo, &self.name].map(str::to_owned);
+            let group = undo.group.map(|id| id.to_string()).unwrap_or_default();
+            let script = ["sh", "-c", ADD_WITH_PASSWORD, "sh", undo.program, &self.name, &group].map(str::to_owned);
             let argv = script.into_iter().chain(add.iter().cloned());
             let output = remote.run(&Command { stdin: line.clone(), ..Command::program(argv) }).await?;
-            match std::str::from_utf8(&output.stdout).unwrap_or_default().trim() {
-                "" => accounts::check_account_tool(&add[0], &output)?,
-                code => return Err(self.no_password(code)),
+            match std::str::from_utf8(&output.stdout).unwrap_or_default().trim().split_once(' ') {
+                None => accounts::check_account_tool(&add[0], &output)?,
+                Some((code, "removed")) => return Err(self.no_password(code)),
+                Some((code, _)) => {
+                    let why = self.no_password(code);
+                    return Err(Error::failed(format!("{why}; the account was added and has no password")));
+                }
             }
         }
         for argv in commands {
@@ -258,17 +270,29 @@ impl Module for User {
     }
 }
 
-/// 1 the program that removes the account 2 again, then the command that adds it. Adds it and sets its password, which is in the
-/// standard input; a lost connection does not end it in between. Prints the code of chpasswd if that failed: its own words might
-/// repeat the line that it was given.
+/// 1 the program that removes the account 2 again, 3 the id of the group of that name, if there is one, then the command that adds the
+/// account. Adds it and sets its password, which is in the standard input; if the connection is lost in between, the session's watcher
+/// gives it two seconds to finish. If chpasswd fails, prints its code and `removed` or `remains`: the words of chpasswd might repeat the
+/// line that it was given. After 12, 13 and 14 of useradd the account is there, without its home or mail directory or its SELinux user.
 const ADD_WITH_PASSWORD: &str = r#"
-remove=$1 name=$2
-shift 2
+remove=$1 name=$2 group=$3
+shift 3
 trap '' 1 2 13 15
-"$@" </dev/null >&2 || exit
-chpasswd -e >/dev/null 2>&1 && exit
-echo $?
-"$remove" "$name" >&2
+"$@" </dev/null >&2
+code=$?
+case $code in
+0 | 12 | 13 | 14) ;;
+*) exit $code ;;
+esac
+chpasswd -e >/dev/null 2>&1 && exit $code
+code=$?
+if "$remove" "$name" >&2; then echo "$code removed"; else echo "$code remains"; fi
+if [ "$group" ]; then
+while IFS=: read -r found rest; do
+[ "$found" != "$name" ] || exit 1
+done </etc/group
+groupadd -g "$group" "$name" >&2 || addgroup -g "$group" "$name" >&2
+fi
 exit 1
 "#;
 
@@ -342,7 +366,10 @@ impl User {
         };
         commands.extend(self.chage([None; 4]));
         let lock = (self.password_lock == Some(true) && self.password.is_some()).then_some("-L");
-        let undo = Some(if tools == AccountTools::Shadow { "userdel" } else { "deluser" });
+        let undo = Some(Undo {
+            program: if tools == AccountTools::Shadow { "userdel" } else { "deluser" },
+            group: accounts.group(&self.name).filter(|group| group.name == self.name).map(|group| group.gid),
+        });
         UserChange { commands, set_password: self.password.is_some(), undo, lock, ..UserChange::default() }
     }
 

@@ -116,7 +116,8 @@ impl Remote {
              then rm -f \"$wl_j/x\"; [ -z \"$wl_i\" ] || rm -rf \"$wl_i\"; wl_i=$wl_j; break; fi\n\
              rm -f \"$wl_j/x\"\n\
              if [ \"$wl_i\" ]; then rm -rf \"$wl_j\"; else wl_i=$wl_j; fi\ndone\n\
-             [ \"$wl_i\" ] && printf %s \"$wl_i\""
+             [ \"$wl_i\" ] && printf %s \"$wl_i\" ||\n\
+             {{ echo ': no directory for temporary files belongs to this user or has the sticky bit' >&2; false; }}"
         );
         let mut session = self.to_change().await?;
         let answer = session.ask(&subshell(&body)).await?;

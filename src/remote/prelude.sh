@@ -277,15 +277,19 @@ return 1
 wl_t=
 wl_label
 }
-# wl_link: as wl_mv, but only if nothing is in the place, which is known for certain where a file can have two names.
+# wl_link: as wl_mv, but only if nothing is in the place. Where the file system has no hard links, another process may still create
+# the file between the check and the rename.
 wl_link() {
 if ! [ -d "$wl_p" ] && ln "$wl_t" "$wl_p" 2>"$wl_d/m"; then
 exec 7>&-
 rm -f "$wl_t"
 wl_t=
 wl_label
-elif [ -e "$wl_p" ] || [ -L "$wl_p" ]; then
+elif [ -e "$wl_p" ]; then
 echo ': another process created it meanwhile' >&2
+return 1
+elif [ -L "$wl_p" ]; then
+echo ': it is a link to a file that does not exist' >&2
 return 1
 else
 wl_mv

@@ -437,6 +437,8 @@ fn a_password_is_whole_or_not_there_and_the_same_for_all() {
             assert!(error.contains("empty has no password in it: delete the file"), "{error}");
         }
     }
+    let error = get("lookup('password', 'none length=0')").unwrap_err().to_string();
+    assert!(error.contains("the length must be 1 to 10000"), "{error}");
     std::os::unix::fs::symlink("nowhere", directory.path().join("link")).unwrap();
     let error = get("lookup('password', 'link')").unwrap_err().to_string();
     assert!(error.contains("it is a link to a file that does not exist"), "{error}");

@@ -19,19 +19,32 @@ const BATCH: u64 = 6 << 20;
 const NAMES: usize = 200;
 
 /// 1 the directory for what comes, 2 an option of tar for times, 3 the time that the destination is to have, if any. In
-/// the directory are `t`, the files, and `script`. All that is in it is used from inside: the owner of the destination may give its
-/// name to a directory of their own, and what is there is nobody else's only where this shell has just been.
-/// An old `sync` has no -f: one that has it refuses what is not there.
+/// the directory are `t`, the files, and `script`. The owner of the destination may rename the directory and put another one in its place,
+/// so it is entered, checked, and then only used from inside: it must be new, on the same file system, in the destination, and this user's
+/// alone, unless the destination is. An old `sync` has no -f: one that has it refuses what is not there.
 const UNPACK: &str = r#"
 top=$(stat -c %d:%i .) || exit
 mkdir -m 700 "./$1" && cd -P "./$1" || exit
+is_own() {
+[ "$(stat -c %d .)" = "${top%%:*}" ] && [ "$(stat -c %d:%i ..)" = "$top" ] && [ -z "$(ls -A)" ] || return
+if [ -O .. ]; then
+case $(stat -c %a ..) in
+*[2367]? | *[2367]) ;;
+*) return 0 ;;
+esac
+fi
+[ -O . ] || return
 case $(stat -c %a .) in
-700 | 2700) [ -O . ] && [ "$(stat -c %d:%i ..)" = "$top" ] && [ -z "$(ls -A)" ] ;;
-*) false ;;
-esac || {
-echo "another user exchanged the directory $1" >&2
+700 | 2700) ;;
+*) return 1 ;;
+esac
+}
+is_own || {
+cd -P .. && rmdir "./$1" 2>/dev/null
+echo "the directory $1 is not this user's alone: another user exchanged it, or its file system keeps no owners and modes" >&2
 exit 1
 }
+! [ -g .. ] || chmod g+s . || exit
 umask 077
 trap 'rm -rf ./t ./script; cd -P .. && rmdir "./$1"' 0
 trap 'exit 1' 1 2 13 15

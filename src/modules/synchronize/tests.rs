@@ -247,7 +247,7 @@ async fn what_is_put_in_the_place_of_the_directory_of_a_request_is_not_used() {
     let ran = bench.host("ran");
     for (program, exchange, words) in [
         ("tar", format!("mkdir \"$stage\"; echo 'touch {}' >\"$stage/script\"", ran.display()), "Directory not empty"),
-        ("mkdir", format!("ln -s {} \"$stage\"", bench.host("private").display()), "another user exchanged"),
+        ("mkdir", format!("ln -s {} \"$stage\"", bench.host("private").display()), "is not this user's alone"),
     ] {
         let script = format!(
             "#!/bin/sh\nPATH='{usual}'\n{program} \"$@\" || exit\nfor stage in {}/.windlass.*; do\n\

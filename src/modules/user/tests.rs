@@ -156,7 +156,12 @@ async fn an_account_whose_password_cannot_be_set_is_removed_again() {
     let programs = tempfile::tempdir().unwrap();
     let at = |name: &str| programs.path().join(name);
     for name in ["useradd", "userdel", "usermod"] {
-        let script = format!("#!/bin/sh\necho \"{name} $*\" >>{}\n", at("calls").display());
+        // Each ends with the code in a file of its own, if there is one.
+        let code = format!("{}.code", at(name).display());
+        let script = format!(
+            "#!/bin/sh\necho \"{name} $*\" >>{}\n[ ! -e {code} ] || exit $(cat {code})\n",
+            at("calls").display()
+        );
         crate::value::testing::write_program(at(name), script);
     }
     let chpasswd = format!(
@@ -175,5 +180,19 @@ async fn an_account_whose_password_cannot_be_set_is_removed_again() {
     std::fs::remove_file(at("calls")).unwrap();
     assert!(bench.run(task).await.unwrap().changed);
     assert_eq!(calls(), add);
+    // The account is there, without its home directory.
+    std::fs::remove_file(at("calls")).unwrap();
+    std::fs::write(at("useradd.code"), "12").unwrap();
+    assert_eq!(bench.failure(task).await, "useradd failed with code 12: ");
+    assert_eq!(calls(), add);
+    std::fs::remove_file(at("calls")).unwrap();
+    std::fs::write(at("useradd.code"), "4").unwrap();
+    assert_eq!(bench.failure(task).await, "useradd failed with code 4: ");
+    assert_eq!(calls(), add.lines().next().unwrap().to_owned() + "\n");
+    std::fs::remove_file(at("useradd.code")).unwrap();
+    std::fs::remove_file(at("failed")).unwrap();
+    std::fs::write(at("userdel.code"), "8").unwrap();
+    let left = "chpasswd failed for nobody-yet with code 9; the account was added and has no password";
+    assert_eq!(bench.failure(task).await, left);
     bench.close().await;
 }

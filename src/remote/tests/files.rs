@@ -498,7 +498,7 @@ async fn a_new_file_takes_the_place_of_nothing() {
         std::fs::create_dir(place.at("directory")).unwrap();
         for (name, words) in [
             ("f", "another process created it meanwhile"),
-            ("link", "another process created it meanwhile"),
+            ("link", "it is a link to a file that does not exist"),
             ("directory", "Is a directory"),
         ] {
             let error = remote.write_new(&place.at(name), b"second", &attributes).await.unwrap_err().to_string();

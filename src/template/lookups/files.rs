@@ -269,8 +269,8 @@ pub(super) fn password(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
             options.iter().find(|(n, _)| n == name).map_or_else(|| call.text_option(name, default), |(_, v)| v.clone())
         };
         let length: usize = get("length", "20").parse().map_err(|_| fail("password: length must be a number"))?;
-        if length > 10_000 {
-            return Err(fail("password: a length of more than 10000"));
+        if !(1..=10_000).contains(&length) {
+            return Err(fail("password: the length must be 1 to 10000"));
         }
         let letters = letters(&match call.option("chars") {
             Some(list) if list.kind() == ValueKind::Seq => {

@@ -68,8 +68,8 @@ boot() {
       ) </dev/null >>"$d/console.log" 2>&1
       [ $? = 133 ] || break
     done
-    : >"$d/ended"
-    rm -f "$d/nspawn.pid" "$d/loop.pid"' hosts "$h" "$state/$h" "$prefix" $(cgroup_roots) $(accounting_root) \
+    rm -f "$d/nspawn.pid" "$d/loop.pid"
+    : >"$d/ended"' hosts "$h" "$state/$h" "$prefix" $(cgroup_roots) $(accounting_root) \
     </dev/null >/dev/null 2>&1 7>&- 8>&- &
 }
 
