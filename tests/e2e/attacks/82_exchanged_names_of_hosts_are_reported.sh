@@ -23,6 +23,10 @@ says 'h1 is the machine that was known as h2'
 etcd_inventory=$inventory etcd_playbook -e etcd_quota_backend_bytes=3221225472
 exits 2
 says 'h1 is the machine of the etcd member h2: two hosts of the inventory have exchanged their names'
+# A reset of one of them would remove the other.
+windlass playbook -i "$inventory" --limit h1 -e confirm_cluster_name=etcd "$ROOT/playbooks/etcd-reset.yml"
+exits 2
+says 'h1 is the machine of the etcd member h2, and not of h1. Nothing has been removed'
 
 settled_trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"
