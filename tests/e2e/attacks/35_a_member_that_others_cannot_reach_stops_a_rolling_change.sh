@@ -44,6 +44,33 @@ etcd_playbook -e etcd_settle_seconds=1
 exits 0
 healthy
 
+# Members that reject the certificate with which windlass queries them, or that answer late, serve nevertheless. Their files wait for their
+# turn, too; and a member that never became ready with a bad setting gets a good one.
+fails='{"etcd_flags": {"max-wals": "many"}}'
+for h in h1 h2 h3; do
+  openssl req -x509 -key "$state/credentials/etcd/hosts/$h/client.key" -subj /CN=stranger -days 2 -out "$scratch/stranger.crt"
+  cat "$scratch/stranger.crt" >"$state/$h/root/etc/etcd/pki/client.crt"
+done
+stopped_at_one -e "$fails"
+says 'etcd is not healthy: https://127\.0\.0\.1:2379 does not answer'
+etcd_playbook -e etcd_settle_seconds=1
+exits 0
+healthy
+first=$(leader)
+for h in h1 h2 h3; do [ $h = "$first" ] || late=$h; done
+on "$late" 'kill -STOP $(pidof etcd)'
+: >"$output"
+{
+  for _ in $(seq 600); do ! grep -aq 'Query the member\]' "$output" || break; sleep 0.2; done
+  sleep 6
+  on "$late" 'kill -CONT $(pidof etcd)'
+} &
+stopped_at_one -e "$fails"
+wait
+etcd_playbook -e etcd_settle_seconds=1
+exits 0
+healthy
+
 # The old process still answers when the new one should.
 for h in h1 h2 h3; do
   on $h 'mkdir -p /etc/systemd/system/etcd.service.d && printf "[Service]\nExecStop=/bin/sleep 20\n" >/etc/systemd/system/etcd.service.d/drain.conf && systemctl daemon-reload'
