@@ -17,6 +17,13 @@ are_members h1 h2 h3
 members h1 h2 h3
 exits 0
 says 'Nothing to do'
+# A new member that the others do not reach gets no vote. With the right setting, its join is completed.
+unreached=$(inventory_of h1 h2 h3 h4 h5)
+sed -i "s#^h4 .*#& etcd_flags='{\"listen-peer-urls\": \"https://0.0.0.0:2390\"}'#" "$unreached"
+windlass apply -i "$unreached" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks" --yes
+exits 2
+says 'h4 was added to the cluster etcd, but h4 is not reached from h[123] at https://[0-9.]+:2380 .*It is not promoted'
+[ "$(etcdctl member list | awk -F', ' '$3 == "h4" {print $6}')" = true ] || broken "h4 is no learner"
 members h1 h2 h3 h4 h5
 exits 0
 are_members h1 h2 h3 h4 h5
