@@ -13,22 +13,25 @@ pub mod resource;
 pub mod runs;
 pub mod settings;
 pub mod template;
-// floor 2: one host; all hosts
-pub mod inventory;
+// floor 2: one host; the Kubernetes API
+pub mod kubernetes;
 pub mod remote;
-// floor 3: HTTP, through a host or from here
+// floor 3: HTTP, through a host or from here; where credentials are kept
+pub mod credentials;
 pub(crate) mod http;
-// floor 4: what a task can do to one host; bundles from what projects publish
+// floor 4: all hosts
+pub mod inventory;
+// floor 5: what a task can do to one host; bundles from what projects publish
 pub mod modules;
 pub mod upstream;
-// floor 5: the run
+// floor 6: the run
 pub mod engine;
-// floor 6: settings, inventories and playbooks to a run; events to words
+// floor 7: settings, inventories and playbooks to a run; events to words
 pub mod launch;
 pub mod report;
-// floor 7: a deployment as a whole; what can be said of playbooks without a run
+// floor 8: a deployment as a whole; what can be said of playbooks without a run
 pub mod deployment;
 pub mod lint;
 pub mod schema;
-// floor 8: the command line
+// floor 9: the command line
 pub mod cli;

@@ -7,6 +7,7 @@ mod carried;
 mod completion;
 mod config;
 mod crd;
+mod credentials;
 mod deployment;
 mod doc;
 mod exit;
@@ -107,6 +108,8 @@ enum Command {
     Init(init::InitArgs),
     /// Print the admin's kubeconfig of a deployment, or merge it into your own
     Kubeconfig(kubeconfig::KubeconfigArgs),
+    /// Export and import the certificates and keys of a deployment that an API server keeps in a Secret
+    Credentials(credentials::CredentialsArgs),
     /// Print the CustomResourceDefinitions of windlass, for an API server
     Crd(crd::CrdArgs),
     /// Print the completion script of a shell
@@ -227,6 +230,7 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::Schema(args) => schema::print_schema(&args),
         Command::Init(args) => init::print_new_deployment(&args),
         Command::Kubeconfig(args) => kubeconfig::write_kubeconfig(&args),
+        Command::Credentials(args) => credentials::run_credentials_command(&args),
         Command::Crd(args) => crd::print_crds(&args),
         Command::Completion(args) => completion::print_completion(&args),
         Command::Man(args) => man::write_man_pages(&args),

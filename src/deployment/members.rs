@@ -43,11 +43,12 @@ pub async fn find_members(job: &mut Job) -> Result<Option<String>, Diagnostic> {
     let Some(deployment) = job.inventory.deployments.first() else { return Ok(None) };
     let name = deployment.name.clone();
     let found = match kubeconfig(&job.inventory) {
-        None => Err(format!(
+        Err(why) => Err(format!("{why}; windlass cannot query the control plane and removes no member")),
+        Ok(None) => Err(format!(
             "found no kubeconfig of {name} on this machine, so windlass cannot query the control plane and removes no \
              member"
         )),
-        Some(kubeconfig) => Clusters { job, kubeconfig: &kubeconfig }
+        Ok(Some(kubeconfig)) => Clusters { job, kubeconfig: &kubeconfig }
             .of(&name)
             .await
             .map_err(|why| format!("cannot list the members of {name}, so windlass removes none: {why}")),
@@ -68,9 +69,15 @@ pub fn too_many(inventory: &Inventory, most: usize) -> Option<Vec<Arc<str>>> {
 }
 
 /// The admin's kubeconfig, where the roles put it; None: there is none yet.
-pub fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
-    let deployment = inventory.deployments.first()?;
-    Some(admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance)).filter(|path| path.is_file())
+///
+/// # Errors
+/// The credentials cannot be read.
+pub fn kubeconfig(inventory: &Inventory) -> Result<Option<PathBuf>, String> {
+    let (Some(deployment), Some(credentials)) = (inventory.deployments.first(), &inventory.credentials) else {
+        return Ok(None);
+    };
+    let path = admin_kubeconfig(&credentials.directory()?, &deployment.spec.instance);
+    Ok(Some(path).filter(|path| path.is_file()))
 }
 
 /// Where the roles put the admin's kubeconfig of an instance, in the directory of credentials.

@@ -113,6 +113,8 @@ pub enum Error {
     Template(#[from] crate::template::Error),
     #[error("{0}")]
     FactCache(String),
+    #[error("{0}")]
+    Credentials(String),
 }
 
 /// What never changes during a run, and the few things that are shared: the pool of connections, what hosts publish
@@ -232,6 +234,9 @@ pub async fn run_over(
     });
     let result = play::run_plays(&run).await;
     run.pool.close().await;
+    if let Some(credentials) = &run.job.inventory.credentials {
+        credentials.save().await.map_err(Error::Credentials)?;
+    }
     result?;
     let recap = Recap {
         hosts: run.counts.lock().clone(),

@@ -13,7 +13,7 @@ use super::host::{DelegatedFacts, HostRun, HostState, extend};
 use super::item::{Delegate, Item};
 use super::keyword::{self, Refused, SharedTaskKeywords};
 use super::loops::{TaskOutcome, all_items, one_effect};
-use super::{meta, notify, precedence, step};
+use super::{Run, meta, notify, precedence, step};
 use crate::modules::{self, Effect};
 use crate::playbook::Task;
 use crate::value::{Value, Vars, mapping};
@@ -193,7 +193,7 @@ async fn on_host(
     run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
     tracing::debug!(module = start.action, at = %start.origin, "begins");
     let scope = batch.task_scope(&host, &task);
-    let ran = match &task.repeat {
+    let mut ran = match &task.repeat {
         None => {
             let ran = Item::new(&batch, &host, &task, &start, scope).run_item().await;
             let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
@@ -203,8 +203,26 @@ async fn on_host(
         Some(repeat) => all_items(&batch, &task, &start, &host, repeat, scope).await,
     };
     drop(turn);
+    // Before another task can send what this one has created to a host.
+    if ran.result.status != Status::Skipped
+        && let Some(why) = unsaved(&run).await
+        && !ran.result.failed()
+    {
+        ran.result.status = Status::Failed;
+        ran.result.message = Some(why);
+    }
     let left = settle(&batch, &task, &start, &mut host, ran).await;
     (host, left)
+}
+
+/// Keeps the credentials that a task has written; why they could not be kept.
+async fn unsaved(run: &Run) -> Option<String> {
+    let credentials = run.job.inventory.credentials.as_ref()?;
+    let saved = credentials.save().await;
+    if let Some(warning) = credentials.take_warning() {
+        run.tell(Event::Warning(warning));
+    }
+    saved.err()
 }
 
 /// Applies what a task left: effects, `register`, `notify`, the counts, the host's state, the report.

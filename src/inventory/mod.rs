@@ -18,6 +18,7 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::connection::Confinement;
+use crate::credentials::Credentials;
 use crate::resource::{Deployment, ForeignResourceLimits};
 use crate::value::origin::Diagnostic;
 use crate::value::vault::Keyring;
@@ -43,6 +44,8 @@ pub struct Inventory {
     pub sources: Vec<PathBuf>,
     /// The deployments that sources describe, one at most.
     pub deployments: Vec<Deployment>,
+    /// Where the credentials of the deployment are kept.
+    pub credentials: Option<Credentials>,
     /// Warnings, each with its location if it has one.
     pub warnings: Vec<String>,
     /// `group_vars/` and `host_vars/` beside the sources, weakest first.

@@ -12,7 +12,8 @@ use super::{SecretTexts, Value};
 pub struct Deferred {
     place: String,
     read: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
-    hidden: SecretTexts,
+    /// None: what it reads may be shown.
+    hidden: Option<SecretTexts>,
     content: OnceLock<Result<Arc<str>, String>>,
 }
 
@@ -24,8 +25,23 @@ impl Deferred {
         hidden: &SecretTexts,
         read: impl Fn() -> Result<String, String> + Send + Sync + 'static,
     ) -> Value {
-        let place = place.into();
-        Value::from_object(Deferred { place, read: Box::new(read), hidden: hidden.clone(), content: OnceLock::new() })
+        Deferred::value(place.into(), Some(hidden.clone()), Box::new(read))
+    }
+
+    /// As [`Deferred::deferred_value`], for what is no secret, such as the path of a directory that is filled when its path is read.
+    pub fn deferred_path(
+        place: impl Into<String>,
+        read: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+    ) -> Value {
+        Deferred::value(place.into(), None, Box::new(read))
+    }
+
+    fn value(
+        place: String,
+        hidden: Option<SecretTexts>,
+        read: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
+    ) -> Value {
+        Value::from_object(Deferred { place, read, hidden, content: OnceLock::new() })
     }
 
     /// The secret, if it was read already.
@@ -40,7 +56,9 @@ impl Deferred {
     pub fn resolve(&self) -> Result<Arc<str>, String> {
         let read = || {
             let text = (self.read)().map_err(|why| format!("cannot read {}: {why}", self.place))?;
-            self.hidden.add_secret(&text);
+            if let Some(hidden) = &self.hidden {
+                hidden.add_secret(&text);
+            }
             Ok(Arc::from(text))
         };
         self.content.get_or_init(read).clone()
@@ -59,7 +77,8 @@ impl Object for Deferred {
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a secret: {}", self.place)
+        let kind = if self.hidden.is_some() { "a secret: " } else { "" };
+        write!(f, "{kind}{}", self.place)
     }
 }
 

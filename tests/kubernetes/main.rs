@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
+mod credentials;
 mod live;
 mod members;
 #[path = "../shared/port.rs"]

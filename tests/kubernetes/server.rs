@@ -90,6 +90,11 @@ impl Server {
         kubectl(&self.programs, &self.kubeconfig(), arguments, input)
     }
 
+    /// kubectl for this server, as words for a command.
+    pub(crate) fn kubectl_words(&self) -> String {
+        format!("{} --kubeconfig {}", self.programs.join("kubectl").display(), self.kubeconfig().display())
+    }
+
     /// Waits until it says so itself.
     pub(crate) fn ready(&mut self) {
         let (programs, kubeconfig) = (self.programs.clone(), self.kubeconfig());

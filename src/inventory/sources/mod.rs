@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use self::candidate::Candidate;
 use super::Inventory;
+use crate::kubernetes::LIVE;
 use crate::value::Value;
 use crate::value::origin::{Diagnostic, Origin};
 
@@ -69,7 +70,7 @@ pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<Pat
         read_one(inventory, &Candidate::list_candidate(source))?;
         return Ok(source.into());
     }
-    if let Some(asked) = source.strip_prefix(resource::LIVE) {
+    if let Some(asked) = source.strip_prefix(LIVE) {
         resource::read_live(inventory, asked)?;
         return Ok(source.into());
     }

@@ -1,7 +1,6 @@
 //! Custom resources as an inventory: the hosts of a `KarmadaDeployment` in the groups that the roles know, its fields as
 //! their variables, its members as hosts. Texts of a resource are never templates, whatever they contain.
 
-mod cluster;
 mod connection;
 mod members;
 mod secrets;
@@ -12,13 +11,14 @@ use std::sync::Arc;
 
 use super::Candidate;
 use crate::connection::Confinement;
+use crate::credentials::{Credentials, SecretStore};
 use crate::inventory::Inventory;
+use crate::kubernetes::{Cluster, LIVE, LiveName};
 use crate::resource::names::{group, variable};
 use crate::resource::{self, Component, ComponentEntry, Deployment, Places, Resource, RunsOn, TABLE, Trust};
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::{Value, Vars, mapping};
 
-use cluster::Cluster;
 use secrets::Secrets;
 
 /// A file with documents of our kinds.
@@ -42,28 +42,23 @@ pub(super) fn read_deployment(candidate: &Candidate, inventory: &mut Inventory) 
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
             let around = inventory.allowed.surroundings.clone();
-            put(inventory, deployment, Some(&candidate.path), Cluster { context: None, around })?;
+            put(inventory, deployment, Some(&candidate.path), Cluster { context: None, around }, None)?;
         }
     }
     Ok(())
 }
 
-/// What a source begins with that is an object of the Kubernetes API: `kube:[CONTEXT/]NAMESPACE/NAME`.
-pub(super) const LIVE: &str = "kube:";
-
 /// Reads a `KarmadaDeployment` from the cluster of the user's kubeconfig. `asked` is the text after `kube:`.
 pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Diagnostic>> {
-    let mut parts = asked.rsplitn(3, '/');
-    let (name, namespace, context) = (parts.next(), parts.next(), parts.next());
-    let (Some(name), Some(namespace)) = (name.filter(|it| !it.is_empty()), namespace.filter(|it| !it.is_empty()))
-    else {
+    let Some(live) = LiveName::parse(asked) else {
         let message = format!("{LIVE}{asked} is not the name of a KarmadaDeployment");
         return Err(Diagnostic::new(message, None)
             .hint("write kube:NAMESPACE/NAME or kube:CONTEXT/NAMESPACE/NAME")
             .into());
     };
+    let (namespace, name) = (&*live.namespace, &*live.name);
     let around = inventory.allowed.surroundings.clone();
-    let cluster = Cluster { context: context.map(str::to_owned), around };
+    let cluster = Cluster { context: live.context.clone(), around };
     let text = cluster
         .deployment(namespace, name)
         .map_err(|why| Diagnostic::new(format!("cannot read {LIVE}{asked}: {why}"), None))?;
@@ -75,19 +70,21 @@ pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Ve
                 let message = format!("{LIVE}{asked}: the API server returned a different object");
                 return Err(Diagnostic::new(message, Some(&deployment.node.origin)).into());
             }
-            put(inventory, deployment, None, cluster.clone())?;
+            let store = SecretStore::of_deployment(cluster.clone(), asked, &live, deployment.credentials());
+            put(inventory, deployment, None, cluster.clone(), Some(store))?;
         }
     }
     Ok(())
 }
 
 /// Puts a deployment's hosts, groups and variables into the inventory. `file` is where it was read, if it was a file;
-/// `cluster` has the Secrets that it refers to.
+/// `cluster` has the Secrets that it refers to; `store` has its credentials, if they are not in a directory.
 fn put(
     inventory: &mut Inventory,
     deployment: Deployment,
     file: Option<&Path>,
     cluster: Cluster,
+    store: Option<SecretStore>,
 ) -> Result<(), Diagnostic> {
     if let Some(other) = inventory.deployments.first() {
         let message = format!(
@@ -111,10 +108,14 @@ fn put(
     let whole = inventory.put_group(group::DEPLOYMENT);
     whole.priority = 0;
     whole.vars = variables::deployment_vars(&deployment, &places, &secrets);
+    let credentials = match store {
+        Some(store) => Credentials::Secret(Arc::new(store)),
+        None => Credentials::Directory(deployment.credentials()),
+    };
     if deployment.trust == Trust::Foreign {
-        let credentials = Value::from(deployment.credentials().to_string_lossy());
-        whole.vars.insert(variable::CREDENTIALS_DIR.into(), credentials);
+        whole.vars.insert(variable::CREDENTIALS_DIR.into(), credentials.value());
     }
+    inventory.credentials = Some(credentials);
     put_hosts(inventory, &deployment, &places, file);
     put_groups(inventory, &deployment);
     members::put_members(inventory, &deployment, &secrets, file);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use super::cluster::Cluster;
+use crate::kubernetes::Cluster;
 use crate::resource::{Deployment, Places, Reference, SecretKey};
 use crate::value::vault::{self, Keyring};
 use crate::value::{Deferred, Value, read};

@@ -1,4 +1,4 @@
-//! The Kubernetes cluster of the user's kubeconfig.
+//! A client of the Kubernetes API, and single objects of it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,12 +14,16 @@ use crate::resource::KarmadaDeployment;
 use crate::template::wait_for;
 use crate::value::ProcessEnvironment;
 
+/// The type of Secrets with the credentials of deployments.
+pub const CREDENTIALS_TYPE: &str = "windlass.dev/credentials";
+
 /// A cluster that says nothing for so long is not waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A context of the user's kubeconfig (KUBECONFIG, or else ~/.kube/config); None: the current one.
+/// A context of the user's kubeconfig (KUBECONFIG, or else ~/.kube/config); None: the current one. In a pod without a
+/// kubeconfig: the cluster of the pod.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cluster {
+pub struct Cluster {
     pub context: Option<String>,
     /// Where the kubeconfig is, and the environment of the program that it may name for credentials.
     pub around: Arc<ProcessEnvironment>,
@@ -30,7 +34,7 @@ impl Cluster {
     ///
     /// # Errors
     /// One line that says why it cannot be read, without any part of it.
-    pub(super) fn read_secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
+    pub fn read_secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
             let secrets: Api<Secret> = Api::namespaced(api.clone(), namespace);
@@ -38,8 +42,12 @@ impl Cluster {
                 Ok(secret) => secret,
                 Err(error) if is_absent(&error) && !has(&api, namespace).await => return Err(no_namespace(namespace)),
                 Err(error) if is_absent(&error) => return Err("the Secret does not exist".to_owned()),
-                Err(error) => return Err(words(&error)),
+                Err(error) => return Err(error_text(&error)),
             };
+            // It is not the author's: whoever may name Secrets in a resource could send the authority's key to a host.
+            if secret.type_.as_deref() == Some(CREDENTIALS_TYPE) {
+                return Err("it holds the credentials of a deployment, which no resource may refer to".to_owned());
+            }
             let mut data = secret.data.unwrap_or_default();
             let value = data.remove(key).ok_or_else(|| match data.is_empty() {
                 true => "it is empty".to_owned(),
@@ -53,7 +61,7 @@ impl Cluster {
     ///
     /// # Errors
     /// One line that says why it cannot be read.
-    pub(super) fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
+    pub fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
             let kind = ApiResource::erase::<KarmadaDeployment>(&());
@@ -73,7 +81,7 @@ impl Cluster {
                     let besides = if others.is_empty() { String::new() } else { format!(", only {others}") };
                     Err(format!("the namespace {namespace} has no KarmadaDeployment {name}{besides}"))
                 }
-                Err(error) => Err(words(&error)),
+                Err(error) => Err(error_text(&error)),
             }
         })
     }
@@ -86,7 +94,15 @@ impl Cluster {
         })?
     }
 
-    async fn client(&self) -> Result<Client, String> {
+    /// A client of it.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with the kubeconfig, without any part of it.
+    pub async fn client(&self) -> Result<Client, String> {
+        if self.context.is_none() && self.is_in_pod() {
+            let config = Config::incluster().map_err(|error| format!("cannot use the account of the pod: {error}"))?;
+            return Client::try_from(config).map_err(|error| error_text(&error));
+        }
         // The crate's own words might quote what is in the file.
         let kubeconfig = self.kubeconfig().map_err(|error| match error {
             KubeconfigError::ReadConfig(error, path) => {
@@ -115,7 +131,13 @@ impl Cluster {
                 }
             ),
         })?;
-        Client::try_from(config).map_err(|error| words(&error))
+        Client::try_from(config).map_err(|error| error_text(&error))
+    }
+
+    /// Whether this process runs in a pod and has no kubeconfig.
+    fn is_in_pod(&self) -> bool {
+        self.around.variable("KUBERNETES_SERVICE_HOST").is_some()
+            && !self.around.kubeconfig_files().iter().any(|file| file.exists())
     }
 
     fn kubeconfig(&self) -> Result<Kubeconfig, KubeconfigError> {
@@ -138,7 +160,10 @@ impl Cluster {
 }
 
 /// A name becomes a part of a path as it is: one of several parts would lead to another object.
-fn one_segment(name: &str) -> Result<(), String> {
+///
+/// # Errors
+/// It has several parts.
+pub fn one_segment(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     match !name.is_empty() && name.chars().all(fits) && !name.contains("..") {
         true => Ok(()),
@@ -146,7 +171,11 @@ fn one_segment(name: &str) -> Result<(), String> {
     }
 }
 
-async fn limited<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+/// Waits for an answer, but not for ever.
+///
+/// # Errors
+/// There was none in time.
+pub async fn limited<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let late = |_| Err(format!("the API did not answer within {} seconds", PATIENCE.as_secs()));
     tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(late)
 }
@@ -161,7 +190,8 @@ fn no_namespace(name: &str) -> String {
     format!("no such namespace: {name}")
 }
 
-fn is_absent(error: &kube::Error) -> bool {
+/// Whether there is no such object.
+pub fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
@@ -174,7 +204,8 @@ fn listed(names: impl IntoIterator<Item = impl ToString>) -> String {
     names.into_iter().map(|name| name.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn words(error: &kube::Error) -> String {
+/// An error in one line, without what is known from where it is shown.
+pub fn error_text(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if status.code == 401 => {
             "the API server rejected your credentials: has your certificate or token expired?".to_owned()

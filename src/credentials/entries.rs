@@ -1,0 +1,224 @@
+//! Files of credentials, by their paths, and the keys under which a Secret has them.
+
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+/// The mode of most files: only their owner may read them.
+pub(super) const PRIVATE: u32 = 0o600;
+
+/// A file with its permission bits.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CredentialFile {
+    pub content: Vec<u8>,
+    pub mode: u32,
+}
+
+/// Files by their paths, which are relative.
+pub type CredentialFiles = BTreeMap<PathBuf, CredentialFile>;
+
+/// All files of a directory and below. Not those whose names begin with a dot: files are written under such names first.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn read_files(directory: &Path) -> io::Result<CredentialFiles> {
+    let mut files = CredentialFiles::new();
+    for path in paths_below(directory)? {
+        let whole = directory.join(&path);
+        let content = match std::fs::read(&whole) {
+            // Removed since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            content => content.map_err(|error| with_path(&whole, &error))?,
+        };
+        let mode = std::fs::metadata(&whole).map_err(|error| with_path(&whole, &error))?.mode() & 0o777;
+        files.insert(path, CredentialFile { content, mode });
+    }
+    Ok(files)
+}
+
+/// Writes files into a directory, whose own directories only their owner may enter.
+///
+/// # Errors
+/// A file is there already, or cannot be written.
+pub fn write_files(directory: &Path, files: &CredentialFiles) -> io::Result<()> {
+    for (path, file) in files {
+        let whole = directory.join(path);
+        if let Some(parent) = whole.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(|error| with_path(parent, &error))?;
+        }
+        let written = || -> io::Result<()> {
+            let mut open = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&whole)?;
+            open.write_all(&file.content)?;
+            open.set_permissions(std::fs::Permissions::from_mode(file.mode))?;
+            open.sync_all()
+        };
+        written().map_err(|error| with_path(&whole, &error))?;
+    }
+    Ok(())
+}
+
+/// What shows whether a file was changed: its size, its time, its place on the disk and its mode.
+pub(super) type FileState = (PathBuf, [i64; 5]);
+
+/// The states of all files of a directory and below.
+pub(super) fn states(directory: &Path) -> io::Result<Vec<FileState>> {
+    let mut found = Vec::new();
+    for path in paths_below(directory)? {
+        let Ok(file) = std::fs::symlink_metadata(directory.join(&path)) else { continue };
+        let state = [file.size().cast_signed(), file.mtime(), file.mtime_nsec(), file.ino().cast_signed()];
+        found.push((path, [state[0], state[1], state[2], state[3], i64::from(file.mode())]));
+    }
+    Ok(found)
+}
+
+/// The paths of all files below a directory, sorted.
+fn paths_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let whole = directory.join(&folder);
+        let entries = match std::fs::read_dir(&whole) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folder != Path::new("") => continue,
+            entries => entries.map_err(|error| with_path(&whole, &error))?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            match entry.file_type()? {
+                kind if kind.is_dir() => folders.push(path),
+                kind if kind.is_file() => found.push(path),
+                _ => {
+                    let message = "neither a file nor a directory, which a Secret cannot keep";
+                    return Err(with_path(&directory.join(&path), &io::Error::other(message)));
+                }
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn with_path(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// The key of a file in a Secret, which has letters, digits, `-`, `.` and `_` only: `/` becomes `__`, any other byte `_` and
+/// two hexadecimal digits.
+pub(super) fn key_of_path(path: &Path) -> String {
+    let mut key = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' => key.push(char::from(*byte)),
+            b'/' => key.push_str("__"),
+            other => key.push_str(&format!("_{other:02x}")),
+        }
+    }
+    key
+}
+
+/// The path of the file that a Secret has under a key.
+///
+/// # Errors
+/// The key is not one of those that [`key_of_path`] makes, or leads out of the directory.
+pub(super) fn path_of_key(key: &str) -> Result<PathBuf, String> {
+    let wrong = || format!("its key {key:?} is not the path of a file of credentials");
+    let mut text = Vec::new();
+    let mut rest = key.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'_' {
+            text.push(byte);
+            continue;
+        }
+        let digits = match rest.next().ok_or_else(wrong)? {
+            b'_' => {
+                text.push(b'/');
+                continue;
+            }
+            first => [first, rest.next().ok_or_else(wrong)?],
+        };
+        let digits = std::str::from_utf8(&digits).map_err(|_| wrong())?;
+        text.push(u8::from_str_radix(digits, 16).map_err(|_| wrong())?);
+    }
+    let path: PathBuf = Path::new(&String::from_utf8(text).map_err(|_| wrong())?).components().collect();
+    let plain = path.components().all(|part| match part {
+        Component::Normal(name) => !name.as_encoded_bytes().starts_with(b".") && !name.as_encoded_bytes().contains(&0),
+        _ => false,
+    });
+    // Only that key, so that no two keys mean one file.
+    if plain && !path.as_os_str().is_empty() && key_of_path(&path) == key { Ok(path) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_has_a_key_and_comes_back() {
+        for (path, key) in [
+            ("admin.kubeconfig", "admin.kubeconfig"),
+            ("karmada/hosts/cp-1/apiserver.key", "karmada__hosts__cp-1__apiserver.key"),
+            ("a_b/c d", "a_5fb__c_20d"),
+            ("ü", "_c3_bc"),
+        ] {
+            assert_eq!(key_of_path(Path::new(path)), key);
+            assert_eq!(path_of_key(key).unwrap(), Path::new(path));
+        }
+    }
+
+    #[test]
+    fn a_key_that_leads_elsewhere_is_refused() {
+        for key in [
+            "..",
+            "..__etc__passwd",
+            "__etc__passwd",
+            "a__..__..__b",
+            "a_",
+            "a_2",
+            "a_zz",
+            "",
+            "_41",
+            "a____b",
+            ".x",
+            "a__.lock",
+            "a_00",
+        ] {
+            assert!(path_of_key(key).is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn files_come_back_with_their_modes_and_hidden_ones_do_not() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut files = CredentialFiles::new();
+        files.insert("etcd/ca.crt".into(), CredentialFile { content: b"cert".to_vec(), mode: 0o644 });
+        files.insert("etcd/ca.key".into(), CredentialFile { content: vec![0, 255], mode: 0o600 });
+        write_files(from.path(), &files).unwrap();
+        std::fs::write(from.path().join("etcd/.windlass.1234"), "half").unwrap();
+        let read = read_files(from.path()).unwrap();
+        assert!(read == files);
+        write_files(to.path(), &read).unwrap();
+        assert_eq!(std::fs::metadata(to.path().join("etcd")).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(std::fs::metadata(to.path().join("etcd/ca.crt")).unwrap().mode() & 0o777, 0o644);
+        // What is there is not replaced.
+        assert_eq!(write_files(to.path(), &read).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        std::os::unix::fs::symlink("/etc/passwd", from.path().join("link")).unwrap();
+        assert!(read_files(from.path()).is_err_and(|error| error.to_string().contains("link: neither")));
+    }
+
+    #[test]
+    fn a_changed_file_has_another_state() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ca.crt");
+        std::fs::write(&file, "one").unwrap();
+        let before = states(directory.path()).unwrap();
+        assert_eq!(before, states(directory.path()).unwrap());
+        std::fs::write(directory.path().join(".new"), "two").unwrap();
+        std::fs::rename(directory.path().join(".new"), &file).unwrap();
+        assert_ne!(before, states(directory.path()).unwrap());
+    }
+}
