@@ -33,5 +33,9 @@ pub mod report;
 pub mod deployment;
 pub mod lint;
 pub mod schema;
-// floor 9: the command line
+// floor 9: a look or a run of the operator, in a process of its own
+pub mod worker;
+// floor 10: custom resources that are acted on day and night
+pub mod operator;
+// floor 11: the command line
 pub mod cli;

@@ -36,7 +36,9 @@ const FLOORS: &[(&str, u8)] = &[
     ("deployment", 8),
     ("lint", 8),
     ("schema", 8),
-    ("cli", 9),
+    ("worker", 9),
+    ("operator", 10),
+    ("cli", 11),
 ];
 
 fn sources() -> Vec<(PathBuf, String)> {

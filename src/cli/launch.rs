@@ -113,7 +113,8 @@ pub(super) fn go(
 ) -> Result<ExitCode, CliError> {
     wait(async || {
         let (hidden, fence) = (&job.keyring.hidden, job.fence());
-        let telling = ReportSession::open_report_session(reporting, settings, usual, command, hidden, fence.as_ref())?;
+        let telling =
+            ReportSession::open_report_session(reporting, settings, usual, (None, command), hidden, fence.as_ref())?;
         let done = match telling.control.run(job).await {
             Ok(None) => Ok(ExitCode::Interrupted),
             Ok(Some(recap)) => {
@@ -173,16 +174,16 @@ pub(super) struct ReportSession {
 }
 
 impl ReportSession {
-    /// Opens the reports and listens for Ctrl-C. To be called within the runtime.
+    /// Opens the reports and listens for Ctrl-C. Without an id, the run gets a new one. To be called within the runtime.
     pub(super) fn open_report_session(
         reporting: &Reporting,
         settings: &Settings,
         usual: OutputFormat,
-        command: StartedCommand,
+        (id, command): (Option<RunId>, StartedCommand),
         hidden: &SecretTexts,
         fence: Option<&Fence>,
     ) -> Result<ReportSession, CliError> {
-        let run = RunId::new_at(SystemTime::now());
+        let run = id.unwrap_or_else(|| RunId::new_at(SystemTime::now()));
         let record = if command.recorded { recording::record_settings(settings) } else { None };
         let reports = reporting.open_reporting(hidden, settings, usual, fence, run, record)?;
         let (events, receiver) = unbounded_channel();

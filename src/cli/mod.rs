@@ -22,6 +22,7 @@ mod lint;
 mod listing;
 mod logs;
 mod man;
+mod operator;
 mod options;
 mod playbook;
 mod playbooks;
@@ -80,6 +81,10 @@ enum Command {
     Etcd(Box<deployment::etcd::EtcdArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),
+    /// Look after the KarmadaDeployments of an API server day and night: look at their hosts, and carry out their Runs
+    Operator(operator::OperatorArgs),
+    /// Do one Run of a KarmadaDeployment of an API server, or look at its hosts: what the operator starts
+    Worker(Box<deployment::worker::WorkerArgs>),
     /// List the runs that are recorded on this machine, newest first
     Runs(runs::RunsArgs),
     /// Show what a recorded run printed, or follow one that is under way
@@ -215,6 +220,8 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::RemoveHost(args) => deployment::operation::remove_host(&args),
         Command::Etcd(args) => deployment::etcd::run_etcd_command(&args),
         Command::Destroy(args) => deployment::destroy::run_destroy(&args),
+        Command::Operator(args) => operator::run(&args),
+        Command::Worker(args) => deployment::worker::run_worker(&args),
         Command::Runs(args) => runs::print_runs(&args),
         Command::Logs(args) => logs::print_log(&args),
         Command::Playbook(args) => {

@@ -157,6 +157,11 @@ fn trace(verbosity: u8, hidden: SecretTexts, log: Option<LogFile>) {
         3 => "windlass=debug",
         _ => "windlass=trace,russh=debug",
     };
+    log_parts(default, hidden, log);
+}
+
+/// Our own log goes to standard error. `default`: which parts, unless `WINDLASS_LOG` says it.
+pub(super) fn log_parts(default: &str, hidden: SecretTexts, log: Option<LogFile>) {
     let filter = EnvFilter::try_from_env("WINDLASS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     std::panic::set_hook(Box::new(tells_panics(RedactingWriter { hidden: hidden.clone(), log: log.clone() })));
     let writer = move || RedactingWriter { hidden: hidden.clone(), log: log.clone() };

@@ -63,4 +63,14 @@ impl Credentials {
             Credentials::Secret(store) => store.warning.lock().take(),
         }
     }
+
+    /// A text with the directory of a Secret's files, which differs from run to run, as `credentials`.
+    pub fn without_directory(&self, text: &mut String) {
+        if let Credentials::Secret(store) = self
+            && let Some(directory) = store.opened.get()
+            && text.contains(&**directory)
+        {
+            *text = text.replace(&**directory, "credentials");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -42,6 +43,8 @@ pub struct SecretStore {
     /// Where an older windlass kept them.
     earlier: PathBuf,
     open: tokio::sync::Mutex<Option<OpenStore>>,
+    /// The path of the directory, once there is one.
+    pub(super) opened: OnceLock<String>,
     /// What a person should know, once.
     pub(super) warning: Mutex<Option<String>>,
 }
@@ -72,6 +75,7 @@ impl SecretStore {
             deployment,
             earlier,
             open: tokio::sync::Mutex::default(),
+            opened: OnceLock::new(),
             warning: Mutex::default(),
         }
     }
@@ -91,7 +95,9 @@ impl SecretStore {
         wait_for(async {
             let mut open = self.open.lock().await;
             if open.is_none() {
-                *open = Some(self.open().await?);
+                let store = self.open().await?;
+                self.opened.get_or_init(|| store.directory.path().display().to_string());
+                *open = Some(store);
             }
             Ok(open.as_ref().expect("it was set above").directory.path().to_owned())
         })?

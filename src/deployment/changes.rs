@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::contract::{Clients, Reported, ServiceAction, ServiceReport, WaitsFor};
 use super::control::Outcome;
 use super::stage::Stage;
+use crate::credentials::Credentials;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::modules;
 use crate::report::diff;
@@ -114,6 +115,17 @@ impl Changes {
             Event::Warning(words) => self.warnings.push(words.clone()),
             _ => {}
         }
+    }
+
+    /// Names files of credentials as they are in a directory, wherever this run has them.
+    pub(super) fn name_credentials(&mut self, credentials: Option<&Credentials>) {
+        let Some(credentials) = credentials else { return };
+        for change in &mut self.changes {
+            credentials.without_directory(&mut change.what);
+            credentials.without_directory(&mut change.diff);
+        }
+        self.failures.iter_mut().for_each(|failure| credentials.without_directory(&mut failure.message));
+        self.notes.iter_mut().for_each(|note| credentials.without_directory(note));
     }
 
     /// Whether nothing would be changed, as far as could be seen.

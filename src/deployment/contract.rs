@@ -126,7 +126,7 @@ impl Reported for WaitsFor {
 }
 
 /// What `status.yml` found on all hosts.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
     pub layout: u32,

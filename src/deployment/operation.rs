@@ -290,7 +290,9 @@ impl<'s> PreparedOperation<'s> {
         control.report_progress(Progress::DryRun(playbook));
         let job = Self::job(site, phase, operation, None, control).await?;
         let mut found = Changes::default();
+        let credentials = job.inventory.credentials.clone();
         let recap = control.run.watch(job, |event| found.add_event(event)).await?;
+        found.name_credentials(credentials.as_ref());
         let is_whole = recap.is_some() && !control.run.is_stopping();
         let (outcome, changes) = match is_whole {
             true => (found.outcome(), Some(found.changes.len())),

@@ -146,6 +146,27 @@ impl Plan {
         }
     }
 
+    /// Names exactly this plan: what it would change, what was asked for, and what the hosts were like. Not who made it, and
+    /// when; nor the order in which hosts answered. In hexadecimal.
+    pub fn digest(&self) -> String {
+        let mut plan = self.clone();
+        (plan.made, plan.by, plan.sources) = (0, String::new(), Vec::new());
+        for planned in &mut plan.stages {
+            let found = &mut planned.found;
+            found.changes.iter_mut().for_each(|change| change.diff.clear());
+            found
+                .changes
+                .sort_by(|a, b| (&a.host, &a.kind, &a.what, &a.task).cmp(&(&b.host, &b.kind, &b.what, &b.task)));
+            found.failures.sort_by(|a, b| (&a.host, &a.task).cmp(&(&b.host, &b.task)));
+            found.waits.sort_by(|a, b| (&a.host, &a.reason).cmp(&(&b.host, &b.reason)));
+            found.services.sort_by(|a, b| (&a.host, &a.unit).cmp(&(&b.host, &b.unit)));
+            found.notes.clear();
+        }
+        let mut digest = Sha256::new();
+        digest.update(serde_json::to_vec(&plan).expect("a plan is JSON"));
+        digest_to_hex(digest)
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.stages.iter().all(|planned| planned.state == StageState::Same)
@@ -188,6 +209,7 @@ pub fn moved(before: &Observed, now: &Observed) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::changes::{ChangeKind, PlannedChange};
     use super::*;
 
     fn observed(entries: &[(&str, &str, &str)]) -> Observed {
@@ -219,6 +241,39 @@ mod tests {
         };
         assert_eq!(plan.stages_to_run(), [Stage::Etcd]);
         assert_eq!(plan.removals(), ["m1"]);
+    }
+
+    #[test]
+    fn a_digest_is_of_what_a_plan_would_do_and_not_of_who_made_it() {
+        let change = |host: &str, what: &str| PlannedChange {
+            host: host.into(),
+            kind: ChangeKind::File,
+            what: what.into(),
+            task: "t".into(),
+            diff: String::new(),
+        };
+        let plan = |changes: Vec<PlannedChange>, by: &str, observed| Plan {
+            windlass_plan: LAYOUT,
+            deployment: "d".into(),
+            made: 1,
+            by: by.into(),
+            sources: vec![by.to_owned()],
+            reach: TargetHosts::default(),
+            stages: vec![PlannedStage {
+                stage: Stage::Etcd,
+                state: StageState::Differs,
+                hosts: vec!["h1".into()],
+                found: Changes { changes, ..Changes::default() },
+            }],
+            observed,
+        };
+        let now = || observed(&[("h1", "file /a", "1")]);
+        let one = plan(vec![change("h1", "/a"), change("h2", "/b")], "alice", now()).digest();
+        assert_eq!(one.len(), 64);
+        assert_eq!(one, plan(vec![change("h2", "/b"), change("h1", "/a")], "bob", now()).digest());
+        assert_ne!(one, plan(vec![change("h1", "/a")], "alice", now()).digest());
+        let moved = observed(&[("h1", "file /a", "2")]);
+        assert_ne!(one, plan(vec![change("h1", "/a"), change("h2", "/b")], "alice", moved).digest());
     }
 
     #[test]

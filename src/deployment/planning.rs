@@ -108,6 +108,7 @@ pub(super) async fn check_run(
     let limit = reach.pattern(stage);
     let run = Run { playbook: Some(&playbook), check: true, vars, limit: limit.clone(), ..Run::default() };
     let job = phase.job(run, control).await?;
+    let credentials = job.inventory.credentials.clone();
     let mut hosts = stage.hosts(&job.inventory);
     if let Some(limit) = &limit {
         let within = job.inventory.select_limit(limit)?.0;
@@ -121,6 +122,7 @@ pub(super) async fn check_run(
     control.report_progress(Progress::Planning(stage));
     let mut found = Changes::default();
     let recap = control.run.watch(job, |event| found.add_event(event)).await?;
+    found.name_credentials(credentials.as_ref());
     let ended = |outcome, changes| Progress::StageEnd { stage: stage.name(), outcome, changes };
     if recap.is_none() || control.run.is_stopping() {
         control.report_progress(ended(Outcome::Interrupted, None));

@@ -15,7 +15,7 @@ use crate::remote::DeploymentLease;
 use crate::resource::check_table_layout;
 use crate::settings::Settings;
 use crate::value::vault::Keyring;
-use crate::value::yaml::Duplicates;
+use crate::value::yaml::{Duplicates, NodeKind};
 use crate::value::{Secret, Vars};
 
 /// What every request on a deployment needs. The caller reads it, or asks for it, once.
@@ -118,6 +118,14 @@ impl Site {
 impl Phase<'_> {
     pub fn site(&self) -> &Site {
         self.site
+    }
+
+    /// The generation of the resource, if it came from an API server.
+    pub fn generation(&self) -> Option<i64> {
+        match self.inventory.deployments.first()?.node.get("metadata")?.get("generation")?.kind {
+            NodeKind::Int(generation) => Some(generation),
+            _ => None,
+        }
     }
 
     /// The deployment that the inventory describes.

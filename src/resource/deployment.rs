@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::members::yes;
-use super::{Components, ControlPlane, Deployment, Etcd, FileReference, Member, Reference, place};
+use super::{
+    Components, ControlPlane, Deployment, Etcd, FileReference, KarmadaDeploymentStatus, Member, Reference, place,
+};
 use crate::value::origin::Diagnostic;
 
 /// A Karmada control plane on bare hosts, and the clusters that are its members.
@@ -26,6 +28,12 @@ use crate::value::origin::Diagnostic;
     doc = "A Karmada control plane on bare hosts, and the clusters that are its members",
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.version"),
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Up to date", type_ = "string", json_path = ".status.conditions[?(@.type==\"UpToDate\")].status"),
+    printcolumn(name = "Hosts", type_ = "string", json_path = ".status.look.summary.hosts"),
+    printcolumn(name = "Etcd", type_ = "string", json_path = ".status.look.summary.etcd"),
+    printcolumn(name = "Members", type_ = "string", json_path = ".status.look.summary.members"),
+    printcolumn(name = "Certificates", type_ = "integer", json_path = ".status.look.certificateDaysLeft", priority = 1),
+    printcolumn(name = "Last run", type_ = "string", json_path = ".status.lastRun", priority = 1),
     printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", priority = 1),
     printcolumn(name = "Endpoint", type_ = "string", json_path = ".spec.controlPlane.endpoint", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
@@ -130,6 +138,12 @@ pub struct KarmadaDeploymentSpec {
     /// Whether to change nothing for the time being.
     #[serde(default)]
     pub paused: bool,
+    /// Whether the operator applies a plan. The command line does not look at this.
+    #[serde(default)]
+    pub apply: ApplyPolicy,
+    /// What the operator does with the hosts when this object is deleted. The command line does not look at this.
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
 }
 
 /// A host that windlass reaches by SSH.
@@ -362,36 +376,26 @@ pub enum HookTime {
     After,
 }
 
-/// The state of a deployment; written by what applies it inside Kubernetes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct KarmadaDeploymentStatus {
-    /// The generation of the spec that this status describes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// The version of Karmada that is running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_version: Option<String>,
-    /// Conditions by type; Ready among them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
+/// Whether the operator applies a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum ApplyPolicy {
+    /// As soon as there is one, except one that removes members.
+    Automatic,
+    /// When a Run names its digest.
+    #[default]
+    Approve,
+    /// Never: it only says what differs.
+    Never,
 }
 
-/// One condition, as Kubernetes has them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Condition {
-    pub r#type: String,
-    /// True, False or Unknown.
-    pub status: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_transition_time: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+/// What the operator does with the hosts of a deployment whose object is deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum DeletionPolicy {
+    /// Nothing.
+    #[default]
+    Keep,
+    /// It waits for a Run that destroys the deployment.
+    Destroy,
 }
 
 /// A host or member may not have the name of a group of the inventory, which a play would find first, nor of this machine.

@@ -123,6 +123,8 @@ const DEPLOYMENT: &[(&str, Rule)] = &[
     ("hooks[].when", Plain),
     ("hooks[].playbook", Hook),
     ("paused", Plain),
+    ("apply", Plain),
+    ("deletionPolicy", Plain),
 ];
 
 const BACKUP: &[(&str, Rule)] = &[
@@ -137,6 +139,9 @@ const BACKUP: &[(&str, Rule)] = &[
     ("storage.s3.secretKey", Secret),
 ];
 
+const RUN: &[(&str, Rule)] =
+    &[("deployment", Plain), ("operation", Plain), ("planDigest", Plain), ("confirm", Plain), ("stop", Plain)];
+
 const RESTORE: &[(&str, Rule)] = &[("deployment", Plain), ("backup", Plain), ("snapshot", Refused)];
 
 /// The fields of a kind.
@@ -145,6 +150,7 @@ pub(super) fn foreign_fields(kind: &str) -> &'static [(&'static str, Rule)] {
         "KarmadaDeployment" => DEPLOYMENT,
         "EtcdBackup" => BACKUP,
         "EtcdRestore" => RESTORE,
+        "Run" => RUN,
         _ => &[],
     }
 }

@@ -15,8 +15,10 @@ mod members;
 pub mod names;
 mod place;
 mod reference;
+mod run;
 mod schema;
 mod snapshots;
+pub mod status;
 mod table;
 mod trust;
 
@@ -32,16 +34,18 @@ use crate::value::yaml::Node;
 pub use components::{Component, Components};
 pub use control_plane::ControlPlane;
 pub use deployment::{
-    Addon, AddonState, Architecture, Bastion, Certificates, CustomAuthority, Hook, HookTime, Host, HostCluster,
-    HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, KarmadaDeploymentStatus, Ssh, Stage,
+    Addon, AddonState, ApplyPolicy, Architecture, Bastion, Certificates, CustomAuthority, DeletionPolicy, Hook,
+    HookTime, Host, HostCluster, HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, Ssh, Stage,
 };
 pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
 pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
 pub use reference::{FileReference, Reference, SecretKey};
+pub use run::{Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
 pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
+pub use status::{Condition, KarmadaDeploymentStatus};
 pub use table::{ComponentEntry, RunsOn, TABLE, TableLayoutError, check_table_layout};
 pub use trust::{ForeignResourceLimits, Trust};
 
@@ -58,6 +62,7 @@ pub enum Resource {
     KarmadaDeployment(Deployment),
     EtcdBackup(NamedResource<EtcdBackupSpec>),
     EtcdRestore(NamedResource<EtcdRestoreSpec>),
+    Run(NamedResource<RunSpec>),
 }
 
 /// A `KarmadaDeployment`.

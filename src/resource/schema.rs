@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::deployment::among;
 use super::table::{RunsOn, component_fields};
-use super::{EtcdBackup, EtcdRestore, KarmadaDeployment};
+use super::{EtcdBackup, EtcdRestore, KarmadaDeployment, Run};
 
 /// The definitions of all kinds, as an API server takes them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
@@ -25,15 +25,13 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         }
         serde_json::from_value(json).expect("it was a definition before")
     };
-    [KarmadaDeployment::crd(), EtcdBackup::crd(), EtcdRestore::crd()].into_iter().map(unwrapped).collect()
+    [KarmadaDeployment::crd(), Run::crd(), EtcdBackup::crd(), EtcdRestore::crd()].into_iter().map(unwrapped).collect()
 }
 
 /// The definitions of the kinds that windlass implements: an API server must not accept objects that have no effect.
 pub fn acting_definitions() -> Vec<CustomResourceDefinition> {
-    definitions()
-        .into_iter()
-        .filter(|definition| definition.spec.names.kind == KarmadaDeployment::crd().spec.names.kind)
-        .collect()
+    let acting = [KarmadaDeployment::crd(), Run::crd()].map(|definition| definition.spec.names.kind);
+    definitions().into_iter().filter(|definition| acting.contains(&definition.spec.names.kind)).collect()
 }
 
 /// Adds a rule for the hosts of each component that can have some, behind the rules for other lists of hosts.

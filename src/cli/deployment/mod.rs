@@ -9,6 +9,7 @@ pub(super) mod plan;
 pub(super) mod plan_text;
 mod progress_messages;
 pub(super) mod status;
+pub(super) mod worker;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use super::{CliError, ExitCode, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
 use crate::launch::options;
 use crate::report::{OutputFormat, harmless};
+use crate::runs::RunId;
 use crate::value::ownership::{written_by_others, written_by_others_below};
 use crate::value::truth;
 
@@ -99,9 +101,20 @@ impl SiteArgs {
         files: &[PathBuf],
         work: impl AsyncFnOnce(&Site, &Control) -> Result<ExitCode, CliError> + Send,
     ) -> Result<ExitCode, CliError> {
+        self.carry_out_as(None, command, files, work)
+    }
+
+    /// As [`SiteArgs::carry_out`], with an id that the caller knows before. None: a new one.
+    fn carry_out_as(
+        &self,
+        id: Option<RunId>,
+        command: StartedCommand,
+        files: &[PathBuf],
+        work: impl AsyncFnOnce(&Site, &Control) -> Result<ExitCode, CliError> + Send,
+    ) -> Result<ExitCode, CliError> {
         let site = self.site(files)?;
         let done = launch::wait(async || {
-            let telling = self.telling(command, &site).await?;
+            let telling = self.telling(id, command, &site).await?;
             let (copy, events) = (telling.print_copy(), telling.control.events.clone());
             let control = Control {
                 id: telling.run,
@@ -121,7 +134,12 @@ impl SiteArgs {
     }
 
     /// Opens the reports of the runs.
-    async fn telling(&self, command: StartedCommand, site: &Site) -> Result<ReportSession, CliError> {
+    async fn telling(
+        &self,
+        id: Option<RunId>,
+        command: StartedCommand,
+        site: &Site,
+    ) -> Result<ReportSession, CliError> {
         // Only a run that connects only to its own hosts needs to know them.
         let fence = match &self.offline.besides {
             None => None,
@@ -131,7 +149,7 @@ impl SiteArgs {
             &self.reporting,
             &site.settings,
             OutputFormat::Human,
-            command,
+            (id, command),
             &site.keyring.hidden,
             fence.as_ref(),
         )

@@ -1,0 +1,83 @@
+//! `windlass operator`: custom resources of an API server, acted on day and night.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{CliError, ExitCode, launch, reporting, surroundings};
+use crate::deployment::lock::holder::user_and_machine;
+use crate::kubernetes::Cluster;
+use crate::operator::{OperatorOptions, run_operator};
+use crate::value::SecretTexts;
+
+#[derive(Debug, Args)]
+pub(super) struct OperatorArgs {
+    /// Context of the kubeconfig (default: the current one; in a pod without a kubeconfig, the cluster of the pod)
+    #[arg(long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// Look after the deployments of this namespace only (default: of all)
+    #[arg(short = 'n', long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// How many seconds after a look at the hosts of a deployment the next one begins
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(10..))]
+    look_every: u64,
+    /// How many runs may be under way at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    max_runs: u16,
+    /// How many looks may be under way at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    max_looks: u16,
+    /// Serve /healthz, /readyz and /metrics at this address, such as 0.0.0.0:8080
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Work only as the leader: of several operators one works, by a Lease in this namespace
+    #[arg(long, value_name = "NAMESPACE")]
+    lease_namespace: Option<String>,
+    /// Variables of all deployments: KEY=VALUE, JSON or YAML text, or @FILE; no resource can replace them
+    #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
+    extra_vars: Vec<String>,
+    /// Directory with etcd.yml, karmada.yml and the others (default: those in windlass)
+    #[arg(long, value_name = "DIRECTORY")]
+    playbooks: Option<PathBuf>,
+}
+
+impl OperatorArgs {
+    fn worker_options(&self) -> Vec<String> {
+        let playbooks = self.playbooks.iter().map(|path| ("--playbooks", path.display().to_string()));
+        let vars = self.extra_vars.iter().map(|vars| ("--extra-vars", vars.clone()));
+        playbooks.chain(vars).map(|(option, value)| format!("{option}={value}")).collect()
+    }
+}
+
+/// Works until SIGTERM or Ctrl-C.
+pub(super) fn run(args: &OperatorArgs) -> Result<ExitCode, CliError> {
+    let options = OperatorOptions {
+        cluster: Cluster { context: args.context.clone(), around: surroundings().clone().into() },
+        namespace: args.namespace.clone(),
+        look_every: Duration::from_secs(args.look_every),
+        max_runs: args.max_runs.into(),
+        max_looks: args.max_looks.into(),
+        listen: args.listen,
+        lease: args.lease_namespace.clone(),
+        worker_options: args.worker_options(),
+        program: std::env::current_exe().context("cannot find this program")?,
+        host: user_and_machine(surroundings()),
+    };
+    reporting::log_parts("windlass=info", SecretTexts::default(), None);
+    launch::wait(async || {
+        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+        let stop = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        run_operator(options, stop).await.map_err(anyhow::Error::new)?;
+        Ok(ExitCode::Ok)
+    })
+}

@@ -1,0 +1,126 @@
+//! The processes that the operator has started on this machine. They go on if the operator ends.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use tokio::process::Command;
+
+use super::decide::Seconds;
+use crate::resource::status::{Look, short_message};
+use crate::value::mutex::Mutex;
+
+/// A deployment or a Run: namespace and name.
+pub(super) type Named = (String, String);
+
+/// What a process does.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Work {
+    /// Looks at a deployment.
+    Look(Named),
+    /// Does a Run.
+    Run(Named),
+}
+
+/// The processes that are there, and those that have ended without a result.
+#[derive(Debug, Clone)]
+pub(super) struct Children {
+    program: PathBuf,
+    /// The context of the kubeconfig.
+    context: Option<String>,
+    /// Options that every process gets.
+    options: Vec<String>,
+    there: Arc<Mutex<HashMap<Work, u32>>>,
+    /// How often a process for this has failed to begin, and when it last did.
+    failed: Arc<Mutex<HashMap<Work, (u32, Seconds)>>>,
+}
+
+impl Children {
+    /// `program`: this program. `options`: of its sub-command worker.
+    pub(super) fn new(program: PathBuf, context: Option<String>, options: Vec<String>) -> Children {
+        Children { program, context, options, there: Arc::default(), failed: Arc::default() }
+    }
+
+    /// Whether a process does this.
+    pub(super) fn has(&self, work: &Work) -> bool {
+        self.there.lock().contains_key(work)
+    }
+
+    /// How many looks and how many runs there are.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let there = self.there.lock();
+        let looks = there.keys().filter(|work| matches!(work, Work::Look(_))).count();
+        (looks, there.len() - looks)
+    }
+
+    /// Whether a process for this may be started now: after one that failed to begin, some time passes.
+    pub(super) fn may_start(&self, work: &Work, now: Seconds) -> bool {
+        let failed = self.failed.lock();
+        !self.has(work) && failed.get(work).is_none_or(|(count, at)| now >= at + (10 << (*count).min(6)))
+    }
+
+    /// Starts a process that does a Run.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(super) fn start_run(&self, namespace: &str, deployment: &str, run: &str) -> std::io::Result<()> {
+        let work = Work::Run((namespace.to_owned(), run.to_owned()));
+        let mut command = self.command(namespace, deployment);
+        let mut child = command.args(["--run", run]).stdout(Stdio::null()).spawn()?;
+        let children = self.clone();
+        children.there.lock().insert(work.clone(), child.id().unwrap_or_default());
+        tokio::spawn(async move {
+            let ended = child.wait().await;
+            children.end(&work, ended.is_ok_and(|status| status.success()));
+        });
+        Ok(())
+    }
+
+    /// Starts a process that looks at the hosts of a deployment. The future gives what it found; it is there until [`Children::end`].
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(super) fn start_look(
+        &self,
+        namespace: &str,
+        deployment: &str,
+    ) -> std::io::Result<impl Future<Output = Look> + Send + use<>> {
+        let work = Work::Look((namespace.to_owned(), deployment.to_owned()));
+        let mut command = self.command(namespace, deployment);
+        let child = command.arg("--look").stdout(Stdio::piped()).spawn()?;
+        self.there.lock().insert(work, child.id().unwrap_or_default());
+        Ok(async move {
+            let look = match child.wait_with_output().await {
+                Ok(output) => serde_json::from_slice(&output.stdout)
+                    .map_err(|_| format!("the process that looks at the hosts ended with {}", output.status)),
+                Err(error) => Err(error.to_string()),
+            };
+            look.unwrap_or_else(|why| Look { error: Some(short_message(&why)), ..Look::default() })
+        })
+    }
+
+    /// Notes that a process has ended, and whether it did its work.
+    pub(super) fn end(&self, work: &Work, well: bool) {
+        self.there.lock().remove(work);
+        let mut failed = self.failed.lock();
+        if well {
+            failed.remove(work);
+        } else {
+            let entry = failed.entry(work.clone()).or_default();
+            *entry = (entry.0.saturating_add(1), super::now());
+        }
+    }
+
+    fn command(&self, namespace: &str, deployment: &str) -> Command {
+        let context = self.context.as_ref().map_or_else(String::new, |context| format!("{context}/"));
+        let mut command = Command::new(&self.program);
+        command
+            .args(["worker", "-f", &format!("kube:{context}{namespace}/{deployment}")])
+            .args(&self.options)
+            .stdin(Stdio::null())
+            // Ctrl-C at the terminal of the operator is not for them.
+            .process_group(0);
+        command
+    }
+}

@@ -1,0 +1,237 @@
+//! The conditions of a deployment, by what is known of it and what is to be done.
+
+use time::OffsetDateTime;
+
+use super::decide::{Blocked, Decision, DeploymentView, RunState};
+use crate::resource::status::{HostStatus, Look, short_message};
+use crate::resource::{ApplyPolicy, Condition, RunOperation};
+use crate::worker::time_text;
+
+/// How many days before a certificate expires the condition says so.
+const CERTIFICATE_DAYS: i64 = 14;
+
+/// How many names are in a message.
+const NAMED: usize = 10;
+
+/// What a condition says.
+struct Finding {
+    status: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+fn yes(reason: &'static str, message: impl Into<String>) -> Finding {
+    Finding { status: "True", reason, message: message.into() }
+}
+
+fn no(reason: &'static str, message: impl Into<String>) -> Finding {
+    Finding { status: "False", reason, message: message.into() }
+}
+
+fn unknown(reason: &'static str, message: impl Into<String>) -> Finding {
+    Finding { status: "Unknown", reason, message: message.into() }
+}
+
+/// All conditions. `name`: of the deployment.
+pub(super) fn conditions(
+    name: &str,
+    view: &DeploymentView,
+    look: Option<&Look>,
+    decision: &Decision,
+    now: OffsetDateTime,
+) -> Vec<Condition> {
+    let looked = look.filter(|look| look.error.is_none());
+    let available = seen(look, available);
+    let up_to_date = up_to_date(view, look);
+    let reachable = seen(look, reachable);
+    let degraded = seen(look, |look| match (look.problems.as_slice(), &look.unfinished) {
+        ([], None) => no("Healthy", ""),
+        (problems, unfinished) => {
+            let all: Vec<String> = unfinished.iter().chain(problems).cloned().collect();
+            yes("Unhealthy", listed(&all, "; "))
+        }
+    });
+    let ready = if view.deleted {
+        no("Deleting", "the object was deleted")
+    } else {
+        let parts = [("Available", &available), ("UpToDate", &up_to_date), ("HostsReachable", &reachable)];
+        let wrong = parts.into_iter().find(|(_, finding)| finding.status != "True");
+        match (wrong, degraded.status) {
+            (Some((_, finding)), _) if finding.status == "Unknown" => unknown(finding.reason, finding.message.clone()),
+            (Some((_, finding)), _) => no(finding.reason, finding.message.clone()),
+            (None, "False") => yes("Ready", ""),
+            (None, _) => no(degraded.reason, degraded.message.clone()),
+        }
+    };
+    let certificates = seen(look, |look| match look.certificate_days_left {
+        None => unknown("NotInstalled", "no certificate was found"),
+        Some(days) if days <= 0 => no("Expired", "a certificate has expired"),
+        Some(days) if days <= CERTIFICATE_DAYS => {
+            no("ExpireSoon", format!("a certificate expires in {days} days: windlass certificates renews it"))
+        }
+        Some(days) => yes("Valid", format!("the first certificate expires in {days} days")),
+    });
+    let of_rows = |summary: fn(&Look) -> &str, word: &str| {
+        let word = word.to_owned();
+        seen(look, move |look| of_summary(summary(look), &word))
+    };
+    let found = [
+        ("Available", available),
+        ("UpToDate", up_to_date),
+        ("Progressing", progressing(view)),
+        ("Degraded", degraded),
+        ("Paused", if view.paused { yes("Paused", "spec.paused is true") } else { no("NotPaused", "") }),
+        ("Blocked", blocked(name, view, looked, decision)),
+        ("HostsReachable", reachable),
+        ("EtcdHealthy", of_rows(|look| &look.summary.etcd, "etcd members are healthy")),
+        ("ComponentsHealthy", of_rows(|look| &look.summary.components, "components are ready")),
+        ("MembersJoined", of_rows(|look| &look.summary.members, "member clusters are ready")),
+        ("CertificatesValid", certificates),
+        ("Drifted", drifted(view, looked)),
+        ("Deleting", if view.deleted { yes("Deleted", "the object was deleted") } else { no("NotDeleted", "") }),
+        ("Ready", ready),
+    ];
+    let condition = |(kind, finding): (&str, Finding)| Condition {
+        r#type: kind.to_owned(),
+        status: finding.status.to_owned(),
+        reason: finding.reason.to_owned(),
+        message: short_message(if finding.message.is_empty() { finding.reason } else { &finding.message }),
+        last_transition_time: time_text(now),
+        observed_generation: view.generation,
+    };
+    found.into_iter().map(condition).collect()
+}
+
+/// What a look says, or that there was none.
+fn seen(look: Option<&Look>, find: impl FnOnce(&Look) -> Finding) -> Finding {
+    match look {
+        None => unknown("NotLooked", "the hosts were not looked at yet"),
+        Some(Look { error: Some(why), .. }) => unknown("LookFailed", why.as_str()),
+        Some(look) => find(look),
+    }
+}
+
+/// Whether clients of the control plane are served: an API server is ready, and etcd has a majority.
+fn available(look: &Look) -> Finding {
+    let healthy = look.etcd_members.iter().filter(|member| member.healthy).count();
+    if !look.etcd_members.is_empty() && healthy <= look.etcd_members.len() / 2 {
+        return no("EtcdHasNoMajority", format!("{} etcd members are healthy", look.summary.etcd));
+    }
+    let serves = |host: &&HostStatus| host.ready.split(' ').any(|component| component == "apiserver");
+    match look.hosts.iter().find(serves) {
+        Some(_) => yes("Serving", ""),
+        None => no("NoApiServer", "no API server is ready"),
+    }
+}
+
+fn up_to_date(view: &DeploymentView, look: Option<&Look>) -> Finding {
+    seen(look, |look| {
+        if look.generation != view.generation {
+            return unknown(
+                "NotLooked",
+                format!("the hosts were not compared with generation {} yet", view.generation),
+            );
+        }
+        match &look.plan {
+            None => unknown("NotPlanned", "no plan was made"),
+            Some(plan) => match &plan.digest {
+                None => yes("UpToDate", "the hosts are as the spec says"),
+                Some(_) => no("ChangesPending", format!("an apply has {} changes", plan.changes)),
+            },
+        }
+    })
+}
+
+fn progressing(view: &DeploymentView) -> Finding {
+    let active = view.runs.iter().find(|run| run.state == RunState::Running);
+    match active {
+        Some(run) => yes(
+            match run.operation {
+                RunOperation::Apply => "Applying",
+                RunOperation::Upgrade => "Upgrading",
+                RunOperation::Rollback => "RollingBack",
+                RunOperation::RenewCertificates => "RenewingCertificates",
+                RunOperation::Destroy => "Destroying",
+            },
+            format!("the run {} is under way", run.name),
+        ),
+        None => no("Idle", ""),
+    }
+}
+
+fn reachable(look: &Look) -> Finding {
+    let silent: Vec<String> = look.hosts.iter().filter(|host| !host.reachable).map(|host| host.name.clone()).collect();
+    match silent.is_empty() {
+        true => yes("AllReachable", ""),
+        false => no("HostsUnreachable", format!("these hosts do not answer: {}", listed(&silent, ", "))),
+    }
+}
+
+/// `2/3` and what it counts.
+fn of_summary(summary: &str, counted: &str) -> Finding {
+    let message = format!("{summary} {counted}");
+    match summary.split_once('/') {
+        Some((_, "0")) | None => unknown("None", message),
+        Some((ready, all)) if ready == all => yes("AllHealthy", message),
+        Some(_) => no("SomeUnhealthy", message),
+    }
+}
+
+/// Whether hosts differ from what a run has made of them, while nobody asked for anything else.
+fn drifted(view: &DeploymentView, look: Option<&Look>) -> Finding {
+    let Some(look) = look else { return unknown("NotLooked", "") };
+    let applied = view.runs.iter().rev().find_map(|run| match run.state {
+        RunState::Ended { well, .. } => Some(well && run.plan_digest.is_some()),
+        _ => None,
+    });
+    let differs = look.plan.as_ref().is_some_and(|plan| plan.digest.is_some());
+    match (differs, applied) {
+        (false, _) => no("NoDrift", ""),
+        (true, Some(true)) if look.generation == view.generation && !view.changed_since_run => {
+            yes("HostsDiffer", "the hosts differ from what the last run has made of them")
+        }
+        (true, _) => no("SpecChanged", "the hosts differ because the spec was changed"),
+    }
+}
+
+fn blocked(name: &str, view: &DeploymentView, look: Option<&Look>, decision: &Decision) -> Finding {
+    if let Some(lock) = look.and_then(|look| look.lock.as_ref()).filter(|_| progressing(view).status == "False") {
+        return yes("LockHeld", format!("{} holds the lock: {}", lock.holder, lock.command));
+    }
+    let plan = look.and_then(|look| look.plan.as_ref());
+    match decision.blocked {
+        None if view.apply == ApplyPolicy::Never => no("NeverApplies", ""),
+        None => no("NotBlocked", ""),
+        Some(Blocked::Paused) => yes("Paused", "spec.paused is true"),
+        Some(Blocked::Queued) => yes("Queued", "runs of other deployments come first"),
+        Some(Blocked::AwaitingApproval) => {
+            let digest = plan.and_then(|plan| plan.digest.clone()).unwrap_or_default();
+            yes(
+                "AwaitingApproval",
+                format!(
+                    "create a Run with deployment: {name}, operation: Apply and planDigest: \"{digest}\" to apply the plan"
+                ),
+            )
+        }
+        Some(Blocked::PlanRefused) => {
+            yes("PlanRefused", plan.and_then(|plan| plan.refused.clone()).unwrap_or_default())
+        }
+        Some(Blocked::BackOff { until }) => {
+            let until = OffsetDateTime::from_unix_timestamp(until).map_or_else(|_| String::new(), time_text);
+            yes("BackOff", format!("the last run has failed: the next one begins at {until}, or create a Run"))
+        }
+        Some(Blocked::AwaitingDestroy) => yes(
+            "AwaitingDestroy",
+            format!(
+                "the deletionPolicy is Destroy: create a Run with operation: Destroy and confirm: {name}, or set the policy to Keep"
+            ),
+        ),
+    }
+}
+
+fn listed(all: &[String], between: &str) -> String {
+    let shown: Vec<&str> = all.iter().take(NAMED).map(String::as_str).collect();
+    let more = all.len().saturating_sub(NAMED);
+    let rest = if more > 0 { format!("{between}and {more} more") } else { String::new() };
+    format!("{}{rest}", shown.join(between))
+}

@@ -1,0 +1,260 @@
+//! The operator: looks at the hosts of every `KarmadaDeployment` of an API, says in its status what it sees, and carries out Runs.
+//! Whatever is done on hosts is done by processes of their own; here is only what decides, and what is told.
+
+mod children;
+mod conditions;
+pub mod decide;
+mod lease;
+mod metrics;
+mod probes;
+mod reconcile;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::api::{ListParams, PostParams};
+use kube::runtime::controller::{Action as Requeue, Config as ControllerConfig};
+use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::{Controller, WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
+use time::OffsetDateTime;
+
+use crate::kubernetes::{Cluster, error_text, limited};
+use crate::resource::{GROUP, KarmadaDeployment, Run};
+
+use children::Children;
+use decide::Seconds;
+use lease::Election;
+use metrics::Metrics;
+use probes::Health;
+use reconcile::Context;
+
+/// How an operator works.
+#[derive(Debug, Clone)]
+pub struct OperatorOptions {
+    /// The API with the custom resources.
+    pub cluster: Cluster,
+    /// The namespace whose deployments it looks after. None: all.
+    pub namespace: Option<String>,
+    /// How long after a look at hosts the next one begins.
+    pub look_every: Duration,
+    /// How many runs and looks there may be at once.
+    pub max_runs: usize,
+    pub max_looks: usize,
+    /// Where probes and metrics are served. None: nowhere.
+    pub listen: Option<SocketAddr>,
+    /// The namespace of the Lease by which one of several operators works. None: this is the only one.
+    pub lease: Option<String>,
+    /// This program, and the options that each of its workers gets.
+    pub program: PathBuf,
+    pub worker_options: Vec<String>,
+    /// This machine, as others see it.
+    pub host: String,
+}
+
+/// The name of the Lease.
+const LEASE: &str = "windlass-operator";
+
+/// Why an operator could not work, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Cluster(String),
+    #[error("cannot listen at {address}: {error}")]
+    Listen { address: SocketAddr, error: std::io::Error },
+    #[error(
+        "this account may not {verb} {resource} {place}\nhint: docs/how-to/operator.md lists the rights of the operator"
+    )]
+    NotAllowed { verb: &'static str, resource: &'static str, place: String },
+    #[error("lost the lease {LEASE}: another operator may be the leader now")]
+    LostLease,
+    #[error("internal error: the watches ended")]
+    Ended,
+}
+
+/// What the operator must be allowed to do, by resource of the group `windlass.dev`.
+const RIGHTS: &[(&str, Option<&str>, &[&str])] = &[
+    ("karmadadeployments", None, &["get", "list", "watch", "patch"]),
+    ("karmadadeployments", Some("status"), &["update"]),
+    ("runs", None, &["get", "list", "watch", "create", "delete"]),
+    ("runs", Some("status"), &["update", "patch"]),
+];
+
+/// Works until `stop` is ready. Processes that it has started go on.
+///
+/// # Errors
+/// The API cannot be used; the Lease was lost.
+pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = ()>) -> Result<(), Error> {
+    let client = limited(options.cluster.client()).await.map_err(Error::Cluster)?;
+    check_rights(&client, options.namespace.as_deref()).await?;
+    let (health, metrics) = (Health::default(), Metrics::new());
+    health.api_answered.store(now(), Ordering::Relaxed);
+    if let Some(address) = options.listen {
+        let listener = probes::open(address).await.map_err(|error| Error::Listen { address, error })?;
+        tokio::spawn(probes::serve(listener, health.clone(), metrics.clone()));
+    }
+    let asking = ask_again_and_again(deployments(&client, &options), health.clone(), metrics.clone());
+    tokio::pin!(stop, asking);
+    health.ready.store(true, Ordering::Relaxed);
+    let mut election = options.lease.as_ref().map(|namespace| {
+        let identity = format!("{}_{}_{:08x}", options.host, std::process::id(), rand::random::<u32>());
+        Election::new(client.clone(), namespace, LEASE, identity)
+    });
+    if let Some(election) = &mut election {
+        tokio::select! {
+            () = election.win() => {}
+            () = &mut stop => return Ok(()),
+            () = &mut asking => {}
+        }
+    }
+    metrics.leader.set(1);
+    tracing::info!("the operator works");
+    let work = control(client, &options, metrics);
+    let held = async {
+        match &mut election {
+            Some(election) => election.hold().await,
+            None => std::future::pending().await,
+        }
+    };
+    let done = tokio::select! {
+        () = &mut stop => Ok(()),
+        () = held => Err(Error::LostLease),
+        () = work => Err(Error::Ended),
+        () = &mut asking => Err(Error::Ended),
+    };
+    if let (Ok(()), Some(election)) = (&done, &election) {
+        election.release().await;
+    }
+    done
+}
+
+fn deployments(client: &Client, options: &OperatorOptions) -> Api<KarmadaDeployment> {
+    match &options.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Watches deployments and Runs, and decides about each deployment when something has changed.
+async fn control(client: Client, options: &OperatorOptions, metrics: Metrics) {
+    let runs: Api<Run> = match &options.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    // Load balancers drop connections that are quiet for four minutes without a word.
+    let watched = || watcher::Config::default().timeout(200);
+    let (store, writer) = reflector::store();
+    let reflected = reflector::reflector(writer, watcher(runs.clone(), watched())).default_backoff();
+    let reflecting = reflected.for_each(|event| async {
+        if let Err(error) = event {
+            tracing::warn!("cannot watch runs: {error}");
+        }
+    });
+    let context = Arc::new(Context {
+        client: client.clone(),
+        runs: store.clone(),
+        children: Children::new(
+            options.program.clone(),
+            options.cluster.context.clone(),
+            options.worker_options.clone(),
+        ),
+        metrics: metrics.clone(),
+        look_every: options.look_every,
+        max_runs: options.max_runs,
+        max_looks: options.max_looks,
+    });
+    let of_run = |run: Run| {
+        let namespace = run.namespace()?;
+        Some(ObjectRef::<KarmadaDeployment>::new(&run.spec.deployment).within(&namespace))
+    };
+    let controlling = async {
+        // Without the Runs that are there, nothing can be decided.
+        if store.wait_until_ready().await.is_err() {
+            return;
+        }
+        let controller = Controller::new(deployments(&client, options), watched());
+        if metrics.deployments.set(controller.store()).is_err() {
+            return;
+        }
+        controller
+            .with_config(ControllerConfig::default().concurrency(16))
+            .watches(runs, watched(), of_run)
+            .run(reconcile::reconcile, on_error, context.clone())
+            .for_each(|done| {
+                metrics.reconciles.inc();
+                let (_, runs) = context.children.counts();
+                metrics.runs_active.set(i64::try_from(runs).unwrap_or(i64::MAX));
+                if let Err(error) = done {
+                    tracing::warn!("{error}");
+                }
+                std::future::ready(())
+            })
+            .await;
+    };
+    tokio::select! {
+        () = reflecting => {}
+        () = controlling => {}
+    }
+}
+
+fn on_error(_: Arc<KarmadaDeployment>, error: &reconcile::Error, context: Arc<Context>) -> Requeue {
+    tracing::warn!("{error}");
+    context.metrics.reconcile_errors.inc();
+    Requeue::requeue(Duration::from_secs(15))
+}
+
+/// Asks the API for something small, again and again: watches alone do not say whether it answers.
+async fn ask_again_and_again(api: Api<KarmadaDeployment>, health: Health, metrics: Metrics) {
+    loop {
+        let asked = limited(async { Ok(api.list_metadata(&ListParams::default().limit(1)).await) }).await;
+        if let Ok(Ok(_)) = asked {
+            let now = now();
+            health.api_answered.store(now, Ordering::Relaxed);
+            #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 have 31 bits")]
+            metrics.api_last_success.set(now as f64);
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+}
+
+/// Refuses to start without a right: a watch without it would fail for ever, and hold up the others.
+async fn check_rights(client: &Client, namespace: Option<&str>) -> Result<(), Error> {
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    for (resource, part, verbs) in RIGHTS {
+        for verb in *verbs {
+            let asked = SelfSubjectAccessReview {
+                spec: SelfSubjectAccessReviewSpec {
+                    resource_attributes: Some(ResourceAttributes {
+                        group: Some(GROUP.to_owned()),
+                        resource: Some((*resource).to_owned()),
+                        subresource: part.map(str::to_owned),
+                        verb: Some((*verb).to_owned()),
+                        namespace: namespace.map(str::to_owned),
+                        ..ResourceAttributes::default()
+                    }),
+                    ..SelfSubjectAccessReviewSpec::default()
+                },
+                ..SelfSubjectAccessReview::default()
+            };
+            let answer = limited(async {
+                reviews.create(&PostParams::default(), &asked).await.map_err(|error| error_text(&error))
+            });
+            let allowed = answer.await.map_err(Error::Cluster)?.status.is_some_and(|status| status.allowed);
+            if !allowed {
+                let place = namespace.map_or("in all namespaces".to_owned(), |name| format!("in the namespace {name}"));
+                return Err(Error::NotAllowed { verb, resource, place });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Seconds since 1970.
+fn now() -> Seconds {
+    OffsetDateTime::now_utc().unix_timestamp()
+}

@@ -1,0 +1,328 @@
+//! One deployment, again and again: what is known of it goes to [`decide`], and what that says is done.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::controller::Action as Requeue;
+use kube::runtime::reflector::Store;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde_json::json;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::children::{Children, Work};
+use super::conditions::conditions;
+use super::decide::{Action, Blocked, DeploymentView, Limits, LookView, PlanView, RunState, RunView, Seconds, decide};
+use super::metrics::Metrics;
+use crate::kubernetes::error_text;
+use crate::resource::status::{Look, put_conditions};
+use crate::resource::{
+    ApplyPolicy, Condition, DeletionPolicy, KarmadaDeployment, Run, RunOperation, RunSpec, SUCCEEDED,
+};
+use crate::worker::{is_alive, time_text};
+
+/// Keeps the object of a deployment whose hosts are to be cleaned first.
+const FINALIZER: &str = "windlass.dev/destroy";
+
+/// The name of the deployment, as a label of its Runs.
+const DEPLOYMENT: &str = "windlass.dev/deployment";
+
+/// What every reconcile needs.
+pub(super) struct Context {
+    pub client: Client,
+    pub runs: Store<Run>,
+    pub children: Children,
+    pub metrics: Metrics,
+    /// How long after a look the next one begins.
+    pub look_every: Duration,
+    pub max_runs: usize,
+    pub max_looks: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("{}", error_text(.0))]
+    Api(#[from] kube::Error),
+    #[error("cannot start a process: {0}")]
+    Start(#[from] std::io::Error),
+}
+
+/// Decides and acts.
+pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<Context>) -> Result<Requeue, Error> {
+    let now = OffsetDateTime::now_utc();
+    let (namespace, name) = (deployment.namespace().unwrap_or_default(), deployment.name_any());
+    let api: Api<KarmadaDeployment> = Api::namespaced(context.client.clone(), &namespace);
+    let runs = context.runs_of(&namespace, &name);
+    let view = context.view(&deployment, &runs, now);
+    let (looks, busy) = context.children.counts();
+    let work = Work::Look((namespace.clone(), name.clone()));
+    let seconds = now.unix_timestamp();
+    let limits = Limits {
+        look_every: with_jitter(context.look_every, &deployment.uid().unwrap_or_default()),
+        may_run: busy < context.max_runs,
+        may_look: looks < context.max_looks && context.children.may_start(&work, seconds),
+    };
+    let decision = decide(&view, limits, seconds);
+    tracing::debug!(namespace, name, ?decision, "decided");
+    let target = Target { context: &context, api: &api, namespace: &namespace, name: &name, deployment: &deployment };
+    if target.keep_finalizer().await? {
+        return Ok(Requeue::await_change());
+    }
+    for action in &decision.actions {
+        target.act(action, &runs, now).await?;
+    }
+    let status = deployment.status.clone().unwrap_or_default();
+    let mut wanted = status.clone();
+    wanted.observed_generation = Some(view.generation);
+    wanted.last_run = runs.last().map(|run| run.name_any());
+    put_conditions(&mut wanted.conditions, conditions(&name, &view, status.look.as_ref(), &decision, now));
+    if wanted != status {
+        let mut object = (*deployment).clone();
+        object.status = Some(wanted);
+        match api.replace_status(&name, &PostParams::default(), &object).await {
+            // It has changed meanwhile, which calls again; or it is gone.
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => {}
+            written => drop(written?),
+        }
+    }
+    let again = u64::try_from(decision.again).unwrap_or(1);
+    let queued = decision.blocked == Some(Blocked::Queued);
+    Ok(Requeue::requeue(Duration::from_secs(if queued { again.min(15) } else { again })))
+}
+
+impl Context {
+    /// The Runs of a deployment, in the order of their creation.
+    fn runs_of(&self, namespace: &str, deployment: &str) -> Vec<Arc<Run>> {
+        let is_of = |run: &Arc<Run>| run.namespace().as_deref() == Some(namespace) && run.spec.deployment == deployment;
+        let mut runs: Vec<Arc<Run>> = self.runs.state().into_iter().filter(is_of).collect();
+        runs.sort_by_key(|run| (run.metadata.creation_timestamp.clone(), run.name_any()));
+        runs
+    }
+
+    fn view(&self, deployment: &KarmadaDeployment, runs: &[Arc<Run>], now: OffsetDateTime) -> DeploymentView {
+        let name = (deployment.namespace().unwrap_or_default(), deployment.name_any());
+        let generation = deployment.metadata.generation.unwrap_or_default();
+        let look = deployment.status.as_ref().and_then(|status| status.look.as_ref());
+        let applied = runs.iter().rev().find_map(|run| run.status.as_ref()?.generation);
+        DeploymentView {
+            generation,
+            apply: deployment.spec.apply,
+            paused: deployment.spec.paused,
+            deleted: deployment.metadata.deletion_timestamp.is_some(),
+            deletion_policy: deployment.spec.deletion_policy,
+            look: look.map(look_view),
+            changed_since_run: applied.is_some_and(|applied| applied != generation),
+            looking: self.children.has(&Work::Look(name)),
+            runs: runs.iter().map(|run| self.run_view(run, now)).collect(),
+        }
+    }
+
+    fn run_view(&self, run: &Run, now: OffsetDateTime) -> RunView {
+        let status = run.status.clone().unwrap_or_default();
+        let work = Work::Run((run.namespace().unwrap_or_default(), run.name_any()));
+        let worker = status.worker.as_ref();
+        let state = match status.succeeded() {
+            Some(condition) if condition.status != "Unknown" => RunState::Ended {
+                well: condition.is_true(),
+                at: status.completion_time.as_deref().map_or(0, seconds_of),
+            },
+            _ if self.children.has(&work) => RunState::Running,
+            _ if worker.is_some_and(|worker| is_alive(&worker.heartbeat_time, now)) => RunState::Running,
+            _ if worker.is_some() => RunState::Lost,
+            _ => RunState::Waiting,
+        };
+        RunView {
+            name: run.name_any(),
+            operation: run.spec.operation,
+            plan_digest: run.spec.plan_digest.clone(),
+            stop: run.spec.stop,
+            deleted: run.metadata.deletion_timestamp.is_some(),
+            state,
+        }
+    }
+}
+
+fn look_view(look: &Look) -> LookView {
+    let plan = look.plan.as_ref().and_then(|plan| {
+        Some(PlanView {
+            digest: plan.digest.clone()?,
+            refused: plan.refused.is_some(),
+            removes: !plan.removals.is_empty(),
+        })
+    });
+    LookView { at: seconds_of(&look.time), generation: look.generation, failed: look.error.is_some(), plan }
+}
+
+fn seconds_of(text: &str) -> Seconds {
+    OffsetDateTime::parse(text, &Rfc3339).map_or(0, OffsetDateTime::unix_timestamp)
+}
+
+/// Up to a tenth more, always the same for one object: many deployments do not ask all at once.
+fn with_jitter(every: Duration, uid: &str) -> Seconds {
+    let mut hash = DefaultHasher::new();
+    uid.hash(&mut hash);
+    let every = every.as_secs();
+    Seconds::try_from(every + hash.finish() % (every / 10).max(1)).unwrap_or(Seconds::MAX)
+}
+
+/// The deployment that is acted on.
+struct Target<'a> {
+    context: &'a Arc<Context>,
+    api: &'a Api<KarmadaDeployment>,
+    namespace: &'a str,
+    name: &'a str,
+    deployment: &'a KarmadaDeployment,
+}
+
+impl Target<'_> {
+    fn runs(&self) -> Api<Run> {
+        Api::namespaced(self.context.client.clone(), self.namespace)
+    }
+
+    /// Adds the finalizer where the hosts are to be cleaned first, and takes it away where they are not. Whether the object was changed.
+    async fn keep_finalizer(&self) -> Result<bool, Error> {
+        let is_there = self.deployment.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+        let destroys = self.deployment.spec.deletion_policy == DeletionPolicy::Destroy;
+        let deleted = self.deployment.metadata.deletion_timestamp.is_some();
+        if deleted || destroys == is_there {
+            return Ok(false);
+        }
+        self.put_finalizer(destroys).await?;
+        Ok(true)
+    }
+
+    async fn put_finalizer(&self, wanted: bool) -> Result<(), Error> {
+        let mut finalizers = self.deployment.finalizers().to_vec();
+        finalizers.retain(|finalizer| finalizer != FINALIZER);
+        finalizers.extend(wanted.then(|| FINALIZER.to_owned()));
+        let patch = json!({
+            "metadata": {"finalizers": finalizers, "resourceVersion": self.deployment.resource_version()},
+        });
+        match self.api.patch(self.name, &PatchParams::default(), &Patch::Merge(patch)).await {
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(()),
+            patched => Ok(drop(patched?)),
+        }
+    }
+
+    async fn act(&self, action: &Action, runs: &[Arc<Run>], now: OffsetDateTime) -> Result<(), Error> {
+        let (context, namespace) = (self.context, self.namespace);
+        match action {
+            Action::Look => self.look(),
+            Action::Start(run) => {
+                let work = Work::Run((namespace.to_owned(), run.clone()));
+                if context.children.may_start(&work, now.unix_timestamp()) {
+                    tracing::info!(namespace, deployment = self.name, run, "starts a run");
+                    context.children.start_run(namespace, self.name, run)?;
+                }
+                Ok(())
+            }
+            Action::Apply { digest } => self.create_apply(digest, runs).await,
+            Action::End { run, reason } => match runs.iter().find(|it| it.name_any() == *run) {
+                Some(run) => self.end(run, reason, now).await,
+                None => Ok(()),
+            },
+            Action::Forget(run) => match self.runs().delete(run, &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                deleted => Ok(drop(deleted?)),
+            },
+            Action::Release => match self.deployment.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
+                true => self.put_finalizer(false).await,
+                false => Ok(()),
+            },
+        }
+    }
+
+    /// Starts a look; what it finds is written when it ends.
+    fn look(&self) -> Result<(), Error> {
+        let (context, api) = (self.context.clone(), self.api.clone());
+        let work = Work::Look((self.namespace.to_owned(), self.name.to_owned()));
+        let look = context.children.start_look(self.namespace, self.name)?;
+        let (name, generation) = (self.name.to_owned(), self.deployment.metadata.generation.unwrap_or_default());
+        tokio::spawn(async move {
+            let mut found = look.await;
+            if found.error.is_some() {
+                found.time = time_text(OffsetDateTime::now_utc());
+                found.generation = generation;
+            }
+            let well = found.error.is_none();
+            let written = write_look(&api, &name, found).await;
+            if let Err(error) = &written {
+                tracing::warn!(name, error = error_text(error), "cannot write what a look has found");
+            }
+            context.children.end(&work, well && written.is_ok());
+        });
+        Ok(())
+    }
+
+    async fn create_apply(&self, digest: &str, runs: &[Arc<Run>]) -> Result<(), Error> {
+        let start = format!("{}-apply-{}", self.name, digest.get(..10).unwrap_or(digest));
+        let count = runs.iter().filter(|run| run.name_any().starts_with(&start)).count();
+        let run = Run {
+            metadata: ObjectMeta {
+                name: Some(format!("{start}-{}", count + 1)),
+                namespace: Some(self.namespace.to_owned()),
+                labels: Some([(DEPLOYMENT.to_owned(), self.name.to_owned())].into()),
+                owner_references: self.deployment.owner_ref(&()).map(|owner| vec![owner]),
+                ..ObjectMeta::default()
+            },
+            spec: RunSpec {
+                deployment: self.name.to_owned(),
+                operation: RunOperation::Apply,
+                plan_digest: Some(digest.to_owned()),
+                confirm: None,
+                stop: false,
+            },
+            status: None,
+        };
+        debug_assert_eq!(self.deployment.spec.apply, ApplyPolicy::Automatic);
+        match self.runs().create(&PostParams::default(), &run).await {
+            // The watch has not brought it yet.
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            created => {
+                tracing::info!(run = created?.name_any(), "created a run");
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a Run that no process does.
+    async fn end(&self, run: &Run, reason: &str, now: OffsetDateTime) -> Result<(), Error> {
+        let mut ended = run.clone();
+        let status = ended.status.get_or_insert_default();
+        status.completion_time = Some(time_text(now));
+        put_conditions(
+            &mut status.conditions,
+            vec![Condition {
+                r#type: SUCCEEDED.to_owned(),
+                status: "False".to_owned(),
+                reason: reason.to_owned(),
+                message: "it was not begun, or its process has ended in the middle".to_owned(),
+                last_transition_time: time_text(now),
+                observed_generation: run.metadata.generation.unwrap_or_default(),
+            }],
+        );
+        match self.runs().replace_status(&run.name_any(), &PostParams::default(), &ended).await {
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(()),
+            written => Ok(drop(written?)),
+        }
+    }
+}
+
+/// Writes what a look has found into the status, beside what is there.
+async fn write_look(api: &Api<KarmadaDeployment>, name: &str, look: Look) -> kube::Result<()> {
+    let mut turn = 0;
+    loop {
+        let mut object = match api.get(name).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            object => object?,
+        };
+        object.status.get_or_insert_default().look = Some(look.clone());
+        match api.replace_status(name, &PostParams::default(), &object).await {
+            Err(kube::Error::Api(status)) if status.code == 409 && turn < 5 => turn += 1,
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            written => return written.map(drop),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `Run`: one piece of work on a deployment, and what became of it.
+
+#![expect(clippy::duplicated_attributes, reason = "columns of one type have the same attribute")]
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Condition;
+
+/// The type of the condition that says how a run went: Unknown until it has ended.
+pub const SUCCEEDED: &str = "Succeeded";
+
+/// One piece of work on a KarmadaDeployment. Whoever creates it has agreed to that work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[kube(
+    group = "windlass.dev",
+    version = "v1alpha1",
+    kind = "Run",
+    plural = "runs",
+    shortname = "wrun",
+    category = "windlass",
+    namespaced,
+    status = "RunStatus",
+    derive = "PartialEq",
+    doc = "One piece of work on a KarmadaDeployment",
+    printcolumn(name = "Deployment", type_ = "string", json_path = ".spec.deployment"),
+    printcolumn(name = "Operation", type_ = "string", json_path = ".spec.operation"),
+    printcolumn(
+        name = "Succeeded",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Succeeded\")].status"
+    ),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Succeeded\")].reason"),
+    printcolumn(name = "Stage", type_ = "string", json_path = ".status.stage"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("self.deployment == oldSelf.deployment && self.operation == oldSelf.operation && \
+        has(self.planDigest) == has(oldSelf.planDigest) && (!has(self.planDigest) || self.planDigest == oldSelf.planDigest) && \
+        has(self.confirm) == has(oldSelf.confirm) && (!has(self.confirm) || self.confirm == oldSelf.confirm)")
+        .message("only stop may change in the spec of a run: create another Run"),
+    validation = Rule::new("!oldSelf.stop || self.stop").message("a run that was stopped stays stopped: create another Run"),
+    validation = Rule::new("self.operation == 'Apply' || !has(self.planDigest)").message("planDigest is for the operation Apply only"),
+    validation = Rule::new("self.operation != 'Destroy' || (has(self.confirm) && self.confirm == self.deployment)")
+        .message("to destroy a deployment, confirm must be its name"),
+)]
+pub struct RunSpec {
+    /// The KarmadaDeployment in the same namespace.
+    #[schemars(length(min = 1, max = 63))]
+    pub deployment: String,
+    /// What to do.
+    pub operation: RunOperation,
+    /// The plan that is applied: its digest in status.look.plan.digest of the deployment. The run is refused if the plan has become
+    /// another one. Without it, whatever plan there is then is applied, except that no member is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9a-f]{64}$')").message("a plan's digest must have 64 hexadecimal digits"))]
+    pub plan_digest: Option<String>,
+    /// To destroy: the name of the deployment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub confirm: Option<String>,
+    /// Whether to stop: it ends after the tasks that are running, or does not begin.
+    #[serde(default)]
+    pub stop: bool,
+}
+
+/// What a run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum RunOperation {
+    /// Makes the hosts what the spec says.
+    Apply,
+    /// Upgrades the control plane to the version in the bundle.
+    Upgrade,
+    /// Goes back to the version before the last upgrade.
+    Rollback,
+    /// Renews the control plane's certificates that are due.
+    RenewCertificates,
+    /// Removes the deployment from its hosts, with all its data.
+    Destroy,
+}
+
+impl RunOperation {
+    /// As the sub-command of the command line is called.
+    pub fn command(self) -> &'static str {
+        match self {
+            RunOperation::Apply => "apply",
+            RunOperation::Upgrade => "upgrade",
+            RunOperation::Rollback => "rollback",
+            RunOperation::RenewCertificates => "certificates",
+            RunOperation::Destroy => "destroy",
+        }
+    }
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunStatus {
+    /// Succeeded: Unknown until it has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// The stage that it is at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// The process that does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerStatus>,
+    /// When it began (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<String>,
+    /// When it ended (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<String>,
+    /// How many processes have begun it: more than one after a process has ended in the middle.
+    #[serde(default)]
+    pub attempts: i32,
+    /// The generation of the deployment's spec that it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
+    /// What went wrong, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+}
+
+/// A process that does a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerStatus {
+    /// The machine or pod that it is on.
+    pub host: String,
+    /// Its id in the store of runs there: windlass logs ID shows what it printed.
+    pub record: String,
+    /// When it last said that it is there (RFC 3339).
+    pub heartbeat_time: String,
+}
+
+impl RunStatus {
+    /// The condition that says how it went.
+    pub fn succeeded(&self) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.r#type == SUCCEEDED)
+    }
+
+    /// Whether it has ended, well or not.
+    pub fn has_ended(&self) -> bool {
+        self.succeeded().is_some_and(|condition| condition.status != "Unknown")
+    }
+}

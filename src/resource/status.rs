@@ -1,0 +1,254 @@
+//! The status of a `KarmadaDeployment`: what the operator saw when it last looked at the hosts, and what it is about to do.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How many characters a message in a status may have.
+pub const LONGEST_MESSAGE: usize = 1024;
+
+/// How many lines of a plan are in a status.
+pub const MOST_CHANGES: usize = 100;
+
+/// What the operator knows about a deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KarmadaDeploymentStatus {
+    /// The generation of the spec that the operator has seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Conditions by type; Ready sums them up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// What the last look at the hosts has found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Look>,
+    /// The name of the newest Run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<String>,
+}
+
+/// What a look at the hosts has found. Nothing was changed for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Look {
+    /// When it ended (RFC 3339).
+    pub time: String,
+    /// The generation of the spec that it compared the hosts with.
+    pub generation: i64,
+    /// Why the hosts could not be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The version of Karmada on the hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_version: Option<String>,
+    /// For people.
+    pub summary: LookSummary,
+    /// The hosts of the control plane and of etcd.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub hosts: Vec<HostStatus>,
+    /// The members of etcd.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["host".into()]))]
+    pub etcd_members: Vec<EtcdMemberStatus>,
+    /// The member clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub members: Vec<MemberStatus>,
+    /// What is unhealthy, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    /// Until the first certificate expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_days_left: Option<i64>,
+    /// Who holds the lock of the deployment on its hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<LockStatus>,
+    /// An operation that did not come to its end and does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
+    /// What an apply would change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanStatus>,
+}
+
+/// What `kubectl get` shows: `2/3`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LookSummary {
+    /// Hosts that answer, of all.
+    pub hosts: String,
+    /// Healthy etcd members, of all.
+    pub etcd: String,
+    /// Components that are ready, of all.
+    pub components: String,
+    /// Member clusters that are ready, of all.
+    pub members: String,
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostStatus {
+    pub name: String,
+    /// Whether it answers.
+    pub reachable: bool,
+    /// The components on it that are ready, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ready: String,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// A member of etcd.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EtcdMemberStatus {
+    pub host: String,
+    pub healthy: bool,
+    /// leader, follower or no reply.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// In bytes.
+    pub db_size: i64,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// A member cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemberStatus {
+    pub name: String,
+    pub ready: bool,
+    /// Push or Pull.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mode: String,
+    /// Of Kubernetes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// Who holds the lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LockStatus {
+    /// The user and the machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub holder: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// Since when (RFC 3339).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub since: String,
+}
+
+/// What an apply would change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStatus {
+    /// Names exactly this plan: a Run that applies it says it in spec.planDigest. Absent: there is nothing to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// How many changes it has.
+    pub changes: i64,
+    /// Members that leave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removals: Vec<String>,
+    /// The stage that cannot be applied, and why, so that none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// The first changes: STAGE HOST WHAT.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
+}
+
+/// One condition, as Kubernetes has them (`metav1.Condition`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    pub r#type: String,
+    /// True, False or Unknown.
+    pub status: String,
+    /// One word, for programs.
+    pub reason: String,
+    /// For people. Not empty, as some API servers take an empty text for a missing one.
+    pub message: String,
+    /// When the status last became another (RFC 3339).
+    pub last_transition_time: String,
+    /// The generation of the spec that it is about.
+    pub observed_generation: i64,
+}
+
+impl Condition {
+    /// Whether it is true.
+    pub fn is_true(&self) -> bool {
+        self.status == "True"
+    }
+}
+
+/// A message that fits into a status.
+pub fn short_message(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(LONGEST_MESSAGE - 1) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Puts conditions in place of those with the same types. The time of one whose status stays, stays.
+pub fn put_conditions(into: &mut Vec<Condition>, new: Vec<Condition>) {
+    for mut condition in new {
+        match into.iter_mut().find(|known| known.r#type == condition.r#type) {
+            Some(known) => {
+                if known.status == condition.status {
+                    condition.last_transition_time.clone_from(&known.last_transition_time);
+                }
+                *known = condition;
+            }
+            None => into.push(condition),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition(kind: &str, status: &str, time: &str) -> Condition {
+        Condition {
+            r#type: kind.into(),
+            status: status.into(),
+            reason: "R".into(),
+            message: String::new(),
+            last_transition_time: time.into(),
+            observed_generation: 1,
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_condition_is_that_of_its_last_change() {
+        let mut known = vec![condition("Ready", "True", "1")];
+        put_conditions(&mut known, vec![condition("Ready", "True", "2"), condition("Paused", "False", "2")]);
+        assert_eq!(known, [condition("Ready", "True", "1"), condition("Paused", "False", "2")]);
+        put_conditions(&mut known, vec![condition("Ready", "False", "3")]);
+        assert_eq!(known[0], condition("Ready", "False", "3"));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        assert_eq!(short_message(" short\n"), "short");
+        let long = "ü".repeat(LONGEST_MESSAGE + 5);
+        let cut = short_message(&long);
+        assert_eq!((cut.chars().count(), cut.chars().last()), (LONGEST_MESSAGE, Some('…')));
+    }
+}
