@@ -75,7 +75,8 @@ fn every_rule_of_the_definitions_is_broken_by_a_document() {
         }
         // Of a message that is put together, the text before the name; a change needs an object that is there.
         let words = rule.split('\'').nth(1).filter(|_| rule.starts_with('\'')).unwrap_or(rule);
-        let transitions = ["the deployment of a restore cannot change", "only stop may change", "a run that was stopped"];
+        let transitions =
+            ["the deployment of a restore cannot change", "only stop may change", "a run that was stopped"];
         let transition = transitions.iter().any(|start| words.starts_with(start));
         assert!(transition || reported.iter().any(|line| line.contains(words)), "no document breaks: {rule}");
     }

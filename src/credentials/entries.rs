@@ -9,6 +9,9 @@ use std::path::{Component, Path, PathBuf};
 /// The mode of most files: only their owner may read them.
 pub(super) const PRIVATE: u32 = 0o600;
 
+/// The directory of the files, in the text of a file that is not in any directory: files such as `etcdctl.env` name others.
+const PLACE: &str = "@windlass-credentials@";
+
 /// A file with its permission bits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CredentialFile {
@@ -19,12 +22,14 @@ pub struct CredentialFile {
 /// Files by their paths, which are relative.
 pub type CredentialFiles = BTreeMap<PathBuf, CredentialFile>;
 
-/// All files of a directory and below. Not those whose names begin with a dot: files are written under such names first.
+/// All files of a directory and below; where they name the directory, [`PLACE`] is in its stead. Not those whose names begin with a
+/// dot: files are written under such names first.
 ///
 /// # Errors
 /// A file cannot be read.
 pub fn read_files(directory: &Path) -> io::Result<CredentialFiles> {
     let mut files = CredentialFiles::new();
+    let here = absolute_text(directory)?;
     for path in paths_below(directory)? {
         let whole = directory.join(&path);
         let content = match std::fs::read(&whole) {
@@ -33,16 +38,17 @@ pub fn read_files(directory: &Path) -> io::Result<CredentialFiles> {
             content => content.map_err(|error| with_path(&whole, &error))?,
         };
         let mode = std::fs::metadata(&whole).map_err(|error| with_path(&whole, &error))?.mode() & 0o777;
-        files.insert(path, CredentialFile { content, mode });
+        files.insert(path, CredentialFile { content: replaced(content, &here, PLACE), mode });
     }
     Ok(files)
 }
 
-/// Writes files into a directory, whose own directories only their owner may enter.
+/// Writes files into a directory that is there; those in it only their owner may enter. [`PLACE`] becomes the directory.
 ///
 /// # Errors
 /// A file is there already, or cannot be written.
 pub fn write_files(directory: &Path, files: &CredentialFiles) -> io::Result<()> {
+    let here = absolute_text(directory)?;
     for (path, file) in files {
         let whole = directory.join(path);
         if let Some(parent) = whole.parent() {
@@ -50,13 +56,28 @@ pub fn write_files(directory: &Path, files: &CredentialFiles) -> io::Result<()> 
         }
         let written = || -> io::Result<()> {
             let mut open = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&whole)?;
-            open.write_all(&file.content)?;
+            open.write_all(&replaced(file.content.clone(), PLACE, &here))?;
             open.set_permissions(std::fs::Permissions::from_mode(file.mode))?;
             open.sync_all()
         };
         written().map_err(|error| with_path(&whole, &error))?;
     }
     Ok(())
+}
+
+/// The path of a directory without links and relative parts.
+fn absolute_text(directory: &Path) -> io::Result<String> {
+    let path = std::fs::canonicalize(directory).map_err(|error| with_path(directory, &error))?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// A text with other words in place of some. What is no text stays.
+fn replaced(content: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
+    match String::from_utf8(content) {
+        Ok(text) if text.contains(from) => text.replace(from, to).into_bytes(),
+        Ok(text) => text.into_bytes(),
+        Err(error) => error.into_bytes(),
+    }
 }
 
 /// What shows whether a file was changed: its size, its time, its place on the disk and its mode.
@@ -208,6 +229,19 @@ mod tests {
         assert_eq!(write_files(to.path(), &read).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         std::os::unix::fs::symlink("/etc/passwd", from.path().join("link")).unwrap();
         assert!(read_files(from.path()).is_err_and(|error| error.to_string().contains("link: neither")));
+    }
+
+    #[test]
+    fn a_file_that_names_its_directory_names_the_new_one() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let line = |directory: &Path| format!("ETCDCTL_CACERT={}/etcd/ca.crt\n", directory.display());
+        std::fs::write(from.path().join("etcdctl.env"), line(from.path())).unwrap();
+        std::fs::write(from.path().join("binary"), [255, 0]).unwrap();
+        let files = read_files(from.path()).unwrap();
+        assert!(!String::from_utf8_lossy(&files[Path::new("etcdctl.env")].content).contains("/tmp"));
+        write_files(to.path(), &files).unwrap();
+        assert_eq!(std::fs::read_to_string(to.path().join("etcdctl.env")).unwrap(), line(to.path()));
+        assert_eq!(std::fs::read(to.path().join("binary")).unwrap(), [255, 0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use time::OffsetDateTime;
 
 use super::decide::{Blocked, Decision, DeploymentView, RunState};
 use crate::resource::status::{HostStatus, Look, short_message};
-use crate::resource::{ApplyPolicy, Condition, RunOperation};
+use crate::resource::{ApplyPolicy, Condition, RunOperation, TABLE};
 use crate::worker::time_text;
 
 /// How many days before a certificate expires the condition says so.
@@ -117,7 +117,9 @@ fn available(look: &Look) -> Finding {
     if !look.etcd_members.is_empty() && healthy <= look.etcd_members.len() / 2 {
         return no("EtcdHasNoMajority", format!("{} etcd members are healthy", look.summary.etcd));
     }
-    let serves = |host: &&HostStatus| host.ready.split(' ').any(|component| component == "apiserver");
+    let is_api_server =
+        |component: &str| TABLE.iter().any(|entry| entry.is_api_server() && entry.name == component);
+    let serves = |host: &&HostStatus| host.ready.split(' ').any(is_api_server);
     match look.hosts.iter().find(serves) {
         Some(_) => yes("Serving", ""),
         None => no("NoApiServer", "no API server is ready"),

@@ -10,6 +10,7 @@ use crate::deployment::plan::{Plan, StageState};
 use crate::deployment::stage::Stage;
 use crate::deployment::status::{Report, read_status};
 use crate::deployment::{Control, Error, Site, planning};
+use crate::resource::TABLE;
 use crate::resource::status::{
     EtcdMemberStatus, HostStatus, LockStatus, Look, LookSummary, MOST_CHANGES, MemberStatus, PlanStatus, short_message,
 };
@@ -67,7 +68,7 @@ fn of_report(report: &Report, hide: impl Fn(&str) -> String) -> Look {
     let versions: BTreeSet<&str> = status
         .components
         .iter()
-        .filter(|row| row.component == "controller-manager" && row.version != "?")
+        .filter(|row| row.version != "?" && is_of_karmada(&row.component))
         .map(|row| row.version.as_str())
         .collect();
     let days = status.etcd.iter().map(|row| &row.days_left).chain(status.components.iter().map(|row| &row.days_left));
@@ -130,6 +131,11 @@ fn of_report(report: &Report, hide: impl Fn(&str) -> String) -> Look {
         problems: problems.iter().take(MOST_ROWS).map(|problem| hide(problem)).collect(),
         ..Look::default()
     }
+}
+
+/// Whether a component is one of Karmada's own, whose version is that of the deployment.
+fn is_of_karmada(component: &str) -> bool {
+    TABLE.iter().any(|entry| entry.name == component && entry.program.starts_with("karmada-"))
 }
 
 fn of_plan(plan: &Plan, hide: impl Fn(&str) -> String) -> PlanStatus {
