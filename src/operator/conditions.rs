@@ -117,8 +117,7 @@ fn available(look: &Look) -> Finding {
     if !look.etcd_members.is_empty() && healthy <= look.etcd_members.len() / 2 {
         return no("EtcdHasNoMajority", format!("{} etcd members are healthy", look.summary.etcd));
     }
-    let is_api_server =
-        |component: &str| TABLE.iter().any(|entry| entry.is_api_server() && entry.name == component);
+    let is_api_server = |component: &str| TABLE.iter().any(|entry| entry.is_api_server() && entry.name == component);
     let serves = |host: &&HostStatus| host.ready.split(' ').any(is_api_server);
     match look.hosts.iter().find(serves) {
         Some(_) => yes("Serving", ""),

@@ -55,6 +55,8 @@ pub struct RunView {
     pub stop: bool,
     /// Somebody may have deleted its object.
     pub deleted: bool,
+    /// How many processes have begun it.
+    pub attempts: i32,
     pub state: RunState,
 }
 
@@ -137,6 +139,9 @@ const RETRY_LOOK: Seconds = 60;
 /// The first pause after a run that failed; it doubles with each further one.
 const FIRST_PAUSE: Seconds = 60;
 const LONGEST_PAUSE: Seconds = 3600;
+
+/// After so many processes that have ended in the middle of a Run, no other one is started.
+const MOST_ATTEMPTS: i32 = 5;
 
 /// How many Runs that have ended are kept, beside the newest one that failed.
 pub const KEPT_RUNS: usize = 20;
@@ -234,6 +239,8 @@ fn ended(view: &DeploymentView, run: &RunView) -> Option<&'static str> {
         Some("DeploymentDeleted")
     } else if run.operation == RunOperation::Apply && run.state == RunState::Waiting && replaced() {
         Some("Superseded")
+    } else if run.state == RunState::Lost && run.attempts >= MOST_ATTEMPTS {
+        Some("WorkersEnded")
     } else {
         None
     }

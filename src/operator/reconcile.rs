@@ -139,6 +139,7 @@ impl Context {
             plan_digest: run.spec.plan_digest.clone(),
             stop: run.spec.stop,
             deleted: run.metadata.deletion_timestamp.is_some(),
+            attempts: status.attempts,
             state,
         }
     }

@@ -92,6 +92,19 @@ impl RunRecord {
         }
     }
 
+    /// Gives the run back, so that another process goes on with it at once. If the API does not answer, it does so after a while.
+    pub async fn give_back(&self) {
+        let now = OffsetDateTime::now_utc();
+        let gone = json!({"host": self.host, "record": self.record, "heartbeatTime": time_text(now - SILENCE)});
+        let words = "its process was told to end; another one goes on with it";
+        let patch =
+            json!({"status": {"worker": gone, "conditions": [self.condition("Unknown", "Interrupted", words, now)]}});
+        let given = limited(async { Ok(self.patch(&patch).await) }).await;
+        if let Err(why) = given.and_then(|patched| patched.map_err(|error| error_text(&error))) {
+            tracing::warn!("cannot give the run back: {why}");
+        }
+    }
+
     /// Writes how it ended. `generation`: of the spec that it was about.
     ///
     /// # Errors

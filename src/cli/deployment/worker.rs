@@ -1,7 +1,7 @@
 //! `windlass worker`: one look or one Run of the operator, in a process of its own.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use clap::Args;
@@ -11,9 +11,10 @@ use super::SiteArgs;
 use crate::cli::recording::StartedCommand;
 use crate::cli::{CliError, ExitCode, failure_text, launch, note, print};
 use crate::deployment::lock::holder::user_and_machine;
-use crate::deployment::{Control, Progress, Site};
+use crate::deployment::{Control, Outcome, Progress, Site};
 use crate::kubernetes::{Cluster, LIVE, LiveName};
 use crate::resource::status::{Look, short_message};
+use crate::runs::RunId;
 use crate::value::mutex::Mutex;
 use crate::worker::{HEARTBEAT, RunRecord, RunResult, carry_out_run, look_at_hosts, time_text};
 
@@ -61,7 +62,7 @@ fn look(args: &WorkerArgs) -> Result<ExitCode, CliError> {
 fn do_run(args: &WorkerArgs, live: &LiveName, name: &str) -> Result<ExitCode, CliError> {
     let surroundings = Arc::new(crate::cli::surroundings().clone());
     let cluster = Cluster { context: live.context.clone(), around: surroundings.clone() };
-    let record = crate::runs::RunId::new_at(std::time::SystemTime::now());
+    let record = RunId::new_at(std::time::SystemTime::now());
     let host = user_and_machine(&surroundings);
     let claimed = launch::wait(async || {
         let client = cluster.client().await?;
@@ -75,26 +76,48 @@ fn do_run(args: &WorkerArgs, live: &LiveName, name: &str) -> Result<ExitCode, Cl
         }
     };
     let spec = run.run.spec.clone();
-    let (result, generation) = if spec.deployment != live.name {
+    let Done { result, generation, stops } = if spec.deployment != live.name {
         let message = format!("the run is for the deployment {}, not {}", spec.deployment, live.name);
-        (RunResult::refused("OtherDeployment", message), None)
+        RunResult::refused("OtherDeployment", message).into()
     } else if spec.stop {
-        (RunResult::refused("Stopped", "it was stopped before it began"), None)
+        RunResult::refused("Stopped", "it was stopped before it began").into()
     } else {
         carried_out(args, &run, record)
     };
+    if result.outcome == Outcome::Interrupted && !stops {
+        launch::wait(async || run.give_back().await);
+        note(&format!("the run {name} was interrupted: another process goes on with it"));
+        return Ok(ExitCode::Interrupted);
+    }
     launch::wait(async || run.finish(&result, generation).await)
         .map_err(|why| anyhow!("cannot write how the run {name} ended: {why}"))?;
     note(&format!("{}: {}", result.reason, result.message));
     Ok(result.outcome.into())
 }
 
+/// What became of a run.
+struct Done {
+    result: RunResult,
+    /// Of the spec that it was about.
+    generation: Option<i64>,
+    /// The Run says that it is to stop.
+    stops: bool,
+}
+
+impl From<RunResult> for Done {
+    fn from(result: RunResult) -> Done {
+        Done { result, generation: None, stops: true }
+    }
+}
+
 /// Does the run, and says meanwhile that this process is there.
-fn carried_out(args: &WorkerArgs, run: &RunRecord, record: crate::runs::RunId) -> (RunResult, Option<i64>) {
+fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId) -> Done {
     let spec = &run.run.spec;
     let mut command = args.site.command(spec.operation.command());
     command.arguments.extend(["--run".to_owned(), args.run.clone().unwrap_or_default()]);
     let (mut result, mut generation) = (None, None);
+    let stops = Arc::new(AtomicBool::new(false));
+    let stopped = stops.clone();
     let done = args.site.carry_out_as(Some(record), command, &[], async |site: &Site, control: &Control| {
         let stage: Arc<Mutex<Option<String>>> = Arc::default();
         let (told, seen) = (control.progress.clone(), stage.clone());
@@ -112,6 +135,7 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: crate::runs::RunId) -
                 let stage = stage.lock().clone();
                 if run.beat(stage.as_deref()).await == Some(true) && !control.run.is_stopping() {
                     note("the run is to stop: stopping when the running tasks have finished");
+                    stopped.store(true, Ordering::Relaxed);
                     control.run.stopping.store(true, Ordering::Relaxed);
                 }
                 tokio::time::sleep(HEARTBEAT).await;
@@ -136,5 +160,5 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: crate::runs::RunId) -
             done.err().map_or_else(|| "it was stopped before it began".to_owned(), |failure| failure_text(&failure));
         RunResult::refused("Error", why)
     });
-    (result, generation)
+    Done { result, generation, stops: stops.load(Ordering::Relaxed) }
 }

@@ -26,6 +26,7 @@ fn any_view(random: &mut StdRng) -> DeploymentView {
             plan_digest: any(random).then(|| digest(random)),
             stop: any(random),
             deleted: random.random_bool(0.1),
+            attempts: random.random_range(0..7),
             state: match random.random_range(0..12) {
                 0 => RunState::Waiting,
                 1 => RunState::Running,
@@ -176,7 +177,7 @@ fn a_deployment_gets_where_its_spec_says_whatever_ends_in_the_middle() {
 
 fn run(name: &str, operation: RunOperation, state: RunState, digest: Option<&str>) -> RunView {
     let plan_digest = digest.map(str::to_owned);
-    RunView { name: name.into(), operation, plan_digest, stop: false, deleted: false, state }
+    RunView { name: name.into(), operation, plan_digest, stop: false, deleted: false, attempts: 1, state }
 }
 
 fn plain() -> DeploymentView {
@@ -225,6 +226,10 @@ fn a_process_that_was_lost_is_replaced_before_anything_else() {
     view.runs.push(run("lost", RunOperation::Upgrade, RunState::Lost, None));
     view.runs.insert(0, run("waits", RunOperation::Apply, RunState::Waiting, None));
     assert_eq!(decide(&view, LIMITS, NOW).actions, [Action::Start("lost".into())]);
+    // Not for ever.
+    view.runs[1].attempts = 5;
+    let actions = decide(&view, LIMITS, NOW).actions;
+    assert_eq!(actions, [Action::End { run: "lost".into(), reason: "WorkersEnded" }, Action::Start("waits".into())]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ on h2 systemctl is-active --quiet karmada-scheduler
 at_management get secret prod-credentials -o json >"$scratch/secret.json"
 at_management patch secret prod-credentials --type=merge -p '{"metadata": {"finalizers": null}}'
 at_management delete secret prod-credentials
-digests() { for h in h1 h2 h3; do on $h 'sha256sum /etc/windlass/karmada/pki/* /etc/etcd/pki/* 2>/dev/null'; done; }
+digests() { for h in h1 h2 h3; do on $h "find /etc -path '*/pki/*' -type f | sort | xargs sha256sum"; done; }
 digests >"$scratch/keys"
 deployment '  apply: Automatic
   certificates: {leafCertValidityDays: 300}
@@ -89,7 +89,16 @@ secret = json.load(open(sys.argv[1]))
 for key in ("resourceVersion", "uid", "creationTimestamp", "managedFields"): secret["metadata"].pop(key, None)
 json.dump(secret, sys.stdout)
 END
+# Now the certificates change. Its worker is killed in the middle, and another one goes on with the same run.
+worker() { pgrep -f "windlass worker -f kube:default/prod .*--run" | head -1; }
+eventually worker
+sleep 5
+kill -9 "$(worker)"
 eventually has_condition prod Ready 'True Ready'
+newest=$(at_management get kd prod -o 'jsonpath={.status.lastRun}')
+[ "$(at_management get run "$newest" -o 'jsonpath={.status.attempts}')" = 2 ] || broken "no second process has done the run"
+digests >"$scratch/keys-now"
+! diff -q "$scratch/keys" "$scratch/keys-now" || broken "the certificates are the same"
 
 # A host goes away: it is named.
 hosts kill h3
