@@ -137,7 +137,9 @@ fn up_to_date(view: &DeploymentView, look: Option<&Look>) -> Finding {
             None => unknown("NotPlanned", "no plan was made"),
             Some(plan) => match &plan.digest {
                 None => yes("UpToDate", "the hosts are as the spec says"),
-                Some(_) => no("ChangesPending", format!("an apply has {} changes", plan.changes)),
+                Some(_) if plan.refused.is_some() => no("PlanRefused", "what differs cannot be applied"),
+                Some(_) if plan.changes == 1 => no("ChangesPending", "an apply makes 1 change"),
+                Some(_) => no("ChangesPending", format!("an apply makes {} changes", plan.changes)),
             },
         }
     })

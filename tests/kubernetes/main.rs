@@ -9,6 +9,7 @@
 mod credentials;
 mod live;
 mod members;
+mod operator;
 #[path = "../shared/port.rs"]
 mod port;
 mod server;

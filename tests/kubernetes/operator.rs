@@ -1,0 +1,264 @@
+//! `windlass operator` and its workers against a real API server, without hosts: rights, election, what an unreachable host makes of
+//! the status, and Runs that two processes want. What it does with hosts: `tests/e2e/karmada-cases/55_*`.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+use crate::port::free_port;
+use crate::server::Server;
+use crate::{definitions, definitions_without_rules, programs};
+
+/// Nothing listens at the address of its host.
+const DEPLOYMENT: &str = r#"
+apiVersion: windlass.dev/v1alpha1
+kind: KarmadaDeployment
+metadata: {name: prod, namespace: default}
+spec:
+  bundle: bundle
+  hosts: [{name: cp-1, address: 127.0.0.1, port: 1, fingerprint: 'SHA256:0123456789012345678901234567890123456789012'}]
+  controlPlane: {hosts: [cp-1]}
+  etcd: {managed: {hosts: [cp-1]}}
+"#;
+
+struct Bench {
+    server: Server,
+    scratch: tempfile::TempDir,
+}
+
+impl Bench {
+    fn start() -> Bench {
+        let (etcd, apiserver) = programs().expect("kube-apiserver and etcd are in WINDLASS_KUBERNETES_DIR");
+        let mut server = Server::start(&etcd, &apiserver);
+        server.ready();
+        server.apply(&if server.knows_rules() { definitions() } else { definitions_without_rules() });
+        let definitions = ["crd/karmadadeployments.windlass.dev", "crd/runs.windlass.dev"];
+        let wait = [&["wait", "--for=condition=Established", "--timeout=300s"], &definitions[..]].concat();
+        server.kubectl(&wait, "").unwrap();
+        Bench { server, scratch: tempfile::tempdir().unwrap() }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        command
+            .env("NO_COLOR", "1")
+            .env("KUBECONFIG", self.server.kubeconfig())
+            .env("WINDLASS_RESOURCE_BUNDLES", "bundle=bundle")
+            .env("WINDLASS_RESOURCE_NETWORKS", "127.0.0.0/8")
+            .env("WINDLASS_RUNS", "true")
+            .env("WINDLASS_RUNS_DIRECTORY", self.scratch.path().join("runs"))
+            .env_remove("SSH_AUTH_SOCK")
+            .current_dir(self.scratch.path())
+            .stdin(Stdio::null())
+            .args(arguments);
+        command
+    }
+
+    /// An operator, and the address of its probes. What it says is in a file.
+    fn operator(&self, name: &str, more: &[&str]) -> Operator {
+        let address = format!("127.0.0.1:{}", free_port());
+        let log = self.scratch.path().join(name);
+        let file = std::fs::File::create(&log).unwrap();
+        let playbooks = crate::root().join("playbooks").display().to_string();
+        let options = ["operator", "--look-every", "3600", "--listen", &address, "--playbooks", &playbooks];
+        let mut command = self.command(&[&options[..], more].concat());
+        let process = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+        Operator { process, address, log }
+    }
+
+    fn deployment(&self) -> Json {
+        self.server.get(&["kd", "prod"]).unwrap()
+    }
+
+    fn run(&self, name: &str) -> Json {
+        self.server.get(&["runs", name]).unwrap()
+    }
+
+    fn create_run(&self, name: &str, spec: &str) {
+        let text = format!("apiVersion: windlass.dev/v1alpha1\nkind: Run\nmetadata: {{name: {name}}}\nspec: {spec}\n");
+        self.server.kubectl(&["create", "-f", "-"], &text).unwrap();
+    }
+}
+
+struct Operator {
+    process: Child,
+    address: String,
+    log: std::path::PathBuf,
+}
+
+impl Operator {
+    /// The answer to a request, with its head; empty if nobody listens.
+    fn ask(&self, path: &str) -> String {
+        let Ok(mut stream) = TcpStream::connect(&self.address) else { return String::new() };
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn leads(&self) -> bool {
+        self.ask("/metrics").contains("windlass_leader 1")
+    }
+
+    fn words(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Ends it as Kubernetes does.
+    fn terminate(mut self) {
+        let id = i32::try_from(self.process.id()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), rustix::process::Signal::TERM)
+            .unwrap();
+        assert!(self.process.wait().unwrap().success(), "{}", self.words());
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Waits for something that must come.
+fn until(what: &str, is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(180), "never: {what}: {}", otherwise());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The status and the reason of a condition.
+fn condition(object: &Json, kind: &str) -> String {
+    let conditions = object["status"]["conditions"].as_array();
+    let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
+    found.map_or(String::new(), |found| {
+        for field in ["status", "reason", "message", "lastTransitionTime"] {
+            assert!(found[field].as_str().is_some_and(|text| !text.is_empty()), "{kind} has no {field}: {found}");
+        }
+        assert!(found["observedGeneration"].is_i64(), "{found}");
+        format!("{} {}", found["status"].as_str().unwrap(), found["reason"].as_str().unwrap())
+    })
+}
+
+#[test]
+#[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR"]
+fn an_operator_says_what_it_sees_and_one_of_two_works() {
+    let bench = Bench::start();
+    // Whoever may not read is told so at the start.
+    let refused = bench.command(&["operator", "--context", "reader"]).output().unwrap();
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && words.contains("this account may not get karmadadeployments"), "{words}");
+
+    bench.server.apply(DEPLOYMENT);
+    let lease = ["--lease-namespace", "default"];
+    let first = bench.operator("first", &lease);
+    until("the first leads", || first.leads(), || first.words());
+    let second = bench.operator("second", &lease);
+    until("the second is ready", || second.ask("/readyz").contains("200 OK"), || second.words());
+    // Every condition is there after the first look, and the host that does not answer is named.
+    let is_looked = || condition(&bench.deployment(), "HostsReachable") == "False HostsUnreachable";
+    until("the host is found unreachable", is_looked, || format!("{:#} {}", bench.deployment(), first.words()));
+    let deployment = bench.deployment();
+    for kind in [
+        "Available",
+        "UpToDate",
+        "Progressing",
+        "Degraded",
+        "Paused",
+        "Blocked",
+        "HostsReachable",
+        "EtcdHealthy",
+        "ComponentsHealthy",
+        "MembersJoined",
+        "CertificatesValid",
+        "Drifted",
+        "Deleting",
+        "Ready",
+    ] {
+        assert!(!condition(&deployment, kind).is_empty(), "no condition {kind}");
+    }
+    assert_ne!(condition(&deployment, "Ready").split(' ').next(), Some("True"));
+    let text = deployment.to_string();
+    assert!(text.contains("these hosts do not answer: cp-1"), "{text}");
+    assert_eq!(deployment["status"]["observedGeneration"], deployment["metadata"]["generation"]);
+    assert!(first.ask("/healthz").contains("200 OK"));
+    let metrics = first.ask("/metrics");
+    assert!(
+        metrics
+            .contains("windlass_condition{namespace=\"default\",deployment=\"prod\",condition=\"HostsReachable\"} 0"),
+        "{metrics}"
+    );
+    assert!(!second.leads());
+
+    // Nothing is written as long as nothing changes.
+    let version = || bench.deployment()["metadata"]["resourceVersion"].clone();
+    let before = version();
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(before, version(), "the status is written again and again");
+
+    // At once, as the first gives the Lease back.
+    first.terminate();
+    let since = Instant::now();
+    until("the second leads", || second.leads(), || second.words());
+    let handed_over = since.elapsed();
+    let third = bench.operator("third", &lease);
+    until("the third is ready", || third.ask("/readyz").contains("200 OK"), || third.words());
+    drop(second);
+    let since = Instant::now();
+    until("the third leads", || third.leads(), || third.words());
+    assert!(since.elapsed() > handed_over, "a Lease that was given back is taken sooner than one whose holder is gone");
+
+    // A paused deployment is looked at, and no Run begins.
+    bench.server.kubectl(&["patch", "kd", "prod", "--type=merge", "-p", r#"{"spec": {"paused": true}}"#], "").unwrap();
+    bench.create_run("waits", "{deployment: prod, operation: Apply}");
+    let is_paused = || condition(&bench.deployment(), "Blocked") == "True Paused";
+    until("the run waits", is_paused, || format!("{:#} {}", bench.deployment(), third.words()));
+    assert_eq!(bench.run("waits")["status"]["attempts"], Json::Null);
+    bench.server.kubectl(&["patch", "run", "waits", "--type=merge", "-p", r#"{"spec": {"stop": true}}"#], "").unwrap();
+    let is_stopped = || condition(&bench.run("waits"), "Succeeded") == "False Stopped";
+    until("the run is ended", is_stopped, || format!("{:#} {}", bench.run("waits"), third.words()));
+    third.terminate();
+}
+
+#[test]
+#[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR"]
+fn of_two_workers_one_does_the_run_and_says_how_it_ended() {
+    let bench = Bench::start();
+    bench.server.apply(DEPLOYMENT);
+    let playbooks = crate::root().join("playbooks").display().to_string();
+    bench.create_run("one", "{deployment: prod, operation: Apply}");
+    let work = |run: &str| {
+        let arguments = ["worker", "-f", "kube:default/prod", "--run", run, "--playbooks", &playbooks];
+        bench.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let workers = [work("one"), work("one")];
+    let outputs = workers.map(|worker| worker.wait_with_output().unwrap());
+    let words = outputs.each_ref().map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
+    // The host cannot be reached, so that the lock cannot be taken.
+    let run = bench.run("one");
+    assert!(condition(&run, "Succeeded").starts_with("False "), "{run:#} {words:?}");
+    assert_eq!(run["status"]["attempts"], 1, "{words:?}");
+    let other = |text: &String| {
+        text.contains("has claimed the run") || text.contains("does the run one") || text.contains("has ended")
+    };
+    assert_eq!(words.iter().filter(|text| other(text)).count(), 1, "{words:?}");
+    let logs = bench.command(&["logs", run["status"]["worker"]["record"].as_str().unwrap()]).output().unwrap();
+    let printed = String::from_utf8_lossy(&logs.stdout).into_owned() + &String::from_utf8_lossy(&logs.stderr);
+    assert!(printed.contains("planning controlPlane"), "{printed} {words:?}");
+
+    // One that has ended is not done again, nor one of another deployment.
+    let again = work("one").wait_with_output().unwrap();
+    assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("has ended"));
+    bench.create_run("other", "{deployment: another, operation: Apply}");
+    work("other").wait_with_output().unwrap();
+    assert_eq!(condition(&bench.run("other"), "Succeeded"), "False OtherDeployment");
+    let gone = work("nowhere").wait_with_output().unwrap();
+    assert!(!gone.status.success(), "{}", String::from_utf8_lossy(&gone.stderr));
+    assert!(!Path::new("credentials").exists());
+}
