@@ -17,6 +17,7 @@ mod init;
 mod interrupt;
 mod inventory;
 mod kubeconfig;
+mod kubectl;
 mod launch;
 mod lint;
 mod listing;
@@ -196,6 +197,9 @@ pub fn run_command_line(argv: impl IntoIterator<Item = OsString>, carried: &'sta
 fn dispatch(argv: Vec<OsString>) -> ExitCode {
     if let Some((tool, argv)) = ansible::called(&argv) {
         return ansible::run_ansible_tool(tool, argv);
+    }
+    if kubectl::is_called(&argv) {
+        return kubectl::run_plugin(argv);
     }
     let parsed = Cli::command().try_get_matches_from(argv).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;

@@ -69,12 +69,17 @@ impl std::fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Does it. `again`: an earlier process has begun it.
+/// Does it. `name`: of the Run, for the lock; `again`: an earlier process has begun it.
 ///
 /// # Errors
 /// It could not be begun, or could not continue.
-pub async fn carry_out_run(site: &Site, spec: &RunSpec, again: bool, control: &Control) -> Result<RunResult, Error> {
-    let command = format!("windlass {} (run)", spec.operation.command());
+pub async fn carry_out_run(
+    site: &Site,
+    (name, spec): (&str, &RunSpec),
+    again: bool,
+    control: &Control,
+) -> Result<RunResult, Error> {
+    let command = format!("windlass {} (the run {name})", spec.operation.command());
     let request = LockRequest { command, breaks: false, abandons: false };
     match spec.operation {
         RunOperation::Apply => apply(site, spec, again, &request, control).await,

@@ -262,3 +262,81 @@ fn of_two_workers_one_does_the_run_and_says_how_it_ended() {
     assert!(!gone.status.success(), "{}", String::from_utf8_lossy(&gone.stderr));
     assert!(!Path::new("credentials").exists());
 }
+
+/// The rights that are shipped are enough, and lead to no other Secrets.
+#[test]
+#[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR"]
+fn an_operator_works_with_the_rights_that_are_shipped() {
+    let bench = Bench::start();
+    let built =
+        bench.server.kubectl(&["kustomize", &crate::root().join("packaging/kubernetes").display().to_string()], "");
+    let built = built.unwrap();
+    // An old server takes no rules; they are there already without these.
+    let others = built.split("---\n").filter(|document| !document.contains("CustomResourceDefinition"));
+    bench.server.apply(&others.collect::<Vec<_>>().join("---\n"));
+    bench.server.apply(DEPLOYMENT);
+
+    let account = "/api/v1/namespaces/windlass-system/serviceaccounts/windlass-operator/token";
+    let request = r#"{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}"#;
+    let answer = bench.server.kubectl(&["create", "--raw", account, "-f", "-"], request).unwrap();
+    let token = serde_json::from_str::<Json>(&answer).unwrap()["status"]["token"].as_str().unwrap().to_owned();
+    let kubeconfig = bench.scratch.path().join("kubeconfig");
+    let mut config: Json = serde_yaml::from_str(&bench.server.whole_kubeconfig()).unwrap();
+    config["users"] = serde_json::json!([{"name": "admin", "user": {"token": token}}]);
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    let operator = |name: &str| {
+        let log = bench.scratch.path().join(name);
+        let file = std::fs::File::create(&log).unwrap();
+        let address = format!("127.0.0.1:{}", free_port());
+        let playbooks = crate::root().join("playbooks").display().to_string();
+        let options =
+            ["operator", "--listen", &address, "--playbooks", &playbooks, "--lease-namespace", "windlass-system"];
+        let mut command = bench.command(&options);
+        let process = command.env("KUBECONFIG", &kubeconfig).stdout(file.try_clone().unwrap()).stderr(file);
+        Operator { process: process.spawn().unwrap(), address, log }
+    };
+
+    // Without the rights of a worker, the look fails, and says so; no state is made up.
+    let first = operator("first");
+    let degraded = || condition(&bench.deployment(), "Ready") == "Unknown LookFailed";
+    until("the look fails", degraded, || format!("{:#} {}", bench.deployment(), first.words()));
+    let text = bench.deployment().to_string();
+    assert!(text.contains("cannot get resource \\\"secrets\\\""), "{text}");
+    first.terminate();
+
+    let bind = [
+        "create",
+        "rolebinding",
+        "windlass-worker",
+        "--clusterrole=windlass-worker",
+        "--serviceaccount=windlass-system:windlass-operator",
+    ];
+    bench.server.kubectl(&bind, "").unwrap();
+    let second = operator("second");
+    let is_looked = || condition(&bench.deployment(), "HostsReachable") == "False HostsUnreachable";
+    until("the hosts are looked at", is_looked, || format!("{:#} {}", bench.deployment(), second.words()));
+    second.terminate();
+
+    let can = |namespace: &str, resource: &str| {
+        let who = "--as=system:serviceaccount:windlass-system:windlass-operator";
+        bench.server.kubectl(&["auth", "can-i", "get", resource, "-n", namespace, who], "").is_ok()
+    };
+    assert!(can("default", "secrets"));
+    for namespace in ["kube-system", "windlass-system"] {
+        assert!(!can(namespace, "secrets"), "{namespace}");
+    }
+    assert!(!can("default", "pods"));
+}
+
+/// `kubectl apply -k` has the definitions of this version.
+#[test]
+fn the_shipped_definitions_are_those_that_windlass_prints() {
+    let path = crate::root().join("packaging/kubernetes/definitions.yaml");
+    let printed = Command::new(env!("CARGO_BIN_EXE_windlass")).arg("crd").output().unwrap();
+    let printed = format!("# windlass crd\n{}", String::from_utf8(printed.stdout).unwrap());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &printed).unwrap();
+    }
+    let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(shipped == printed, "outdated: UPDATE_DOCS=1 cargo test --test kubernetes shipped");
+}

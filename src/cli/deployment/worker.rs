@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use clap::Args;
+use kube::ResourceExt;
 use time::OffsetDateTime;
 
 use super::SiteArgs;
@@ -112,7 +113,7 @@ impl From<RunResult> for Done {
 
 /// Does the run, and says meanwhile that this process is there.
 fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId) -> Done {
-    let spec = &run.run.spec;
+    let (spec, name) = (&run.run.spec, run.run.name_any());
     let mut command = args.site.command(spec.operation.command());
     command.arguments.extend(["--run".to_owned(), args.run.clone().unwrap_or_default()]);
     let (mut result, mut generation) = (None, None);
@@ -143,7 +144,7 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId) -> Done {
         };
         let work = async {
             generation = site.read_inventory().await?.generation();
-            carry_out_run(site, spec, run.attempt > 1, &control).await
+            carry_out_run(site, (&name, spec), run.attempt > 1, &control).await
         };
         let ended = tokio::select! {
             ended = work => ended,

@@ -23,7 +23,7 @@ run_is() { [ "$(run_says "$1")" = "$2" ]; }
 : >"$state/operator.log"
 trees >"$scratch/before"
 deployment | at_management apply --validate=false -f -
-operator_up --look-every 30
+operator_up --look-every 10
 eventually has_condition prod Blocked 'True AwaitingApproval'
 shows prod UpToDate 'False ChangesPending'
 has_condition prod Ready 'False EtcdHasNoMajority'
@@ -42,7 +42,7 @@ eventually has_condition prod Progressing 'True Applying'
 # The operator is killed in the middle: the run goes on, and the next operator begins no second one.
 kill -9 "$operator"
 wait "$operator" || true
-operator_up --look-every 30
+operator_up --look-every 10
 for _ in 1 2 3; do eventually run_is install 'True Succeeded'; done
 [ "$(at_management get run install -o 'jsonpath={.status.attempts}')" = 1 ] || broken "the run was begun twice"
 eventually has_condition prod Ready 'True Ready'
