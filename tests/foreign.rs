@@ -170,9 +170,12 @@ fn a_resource_that_asks_for_its_own_is_served() {
     let (code, reported) = world.play("etcd", tasks, &[THIS_NETWORK]);
     assert_eq!(code, 0, "{reported}");
     assert!(reported.contains("served by cp-1"), "{reported}");
-    // Two resources share no authority, and a name is the path that the configuration gives.
+    // Its credentials are in a Secret, so that no directory of this machine has them; a name is the path that the configuration gives.
     let path = |name: &str| fs::canonicalize(world.scratch.path()).unwrap().join(name).display().to_string();
-    assert!(reported.contains(&path("credentials/_api/team/prod")), "{reported}");
+    assert!(
+        reported.contains("/windlass-credentials-") && !world.scratch.path().join("credentials").exists(),
+        "{reported}"
+    );
     assert!(reported.contains(&path("bundle")), "{reported}");
 }
 

@@ -46,7 +46,7 @@ struct ImportArgs {
     deployment: DeploymentArgs,
     /// A directory as windlass uses it: etcd/ca.crt, karmada/ca.key and so on
     directory: PathBuf,
-    /// Replace the credentials that are in the Secret; make the Secret anew if it was deleted
+    /// Replace the credentials that are in the Secret; create the Secret again if it was deleted
     #[arg(long)]
     replace: bool,
 }

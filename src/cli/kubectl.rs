@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{CliError, ExitCode, launch, note, print, surroundings};
 use crate::kubernetes::{Cluster, error_text, is_absent, limited};
 use crate::report::harmless;
-use crate::resource::status::Look;
+use crate::resource::status::{Look, short_message};
 use crate::resource::{Condition, KarmadaDeployment, Run, RunOperation, RunSpec};
 
 /// Work with the KarmadaDeployments and Runs of an API server, which windlass operator acts on
@@ -159,15 +159,16 @@ impl Objects {
         let mut text = String::new();
         for condition in &status.conditions {
             let Condition { r#type, status, reason, message, .. } = condition;
+            let message = short_message(message);
             text.push_str(&format!("{type:<18} {status:<8} {reason:<20} {message}\n"));
         }
         if let Some(look) = &status.look {
             text.push_str(&format!("\nlooked at {}\n", look.time));
             for host in &look.hosts {
                 let state = if host.reachable { &host.ready } else { &host.message };
-                text.push_str(&format!("{:<24} {}\n", host.name, state));
+                text.push_str(&format!("{:<24} {}\n", host.name, short_message(state)));
             }
-            look.problems.iter().for_each(|problem| text.push_str(&format!("unhealthy: {problem}\n")));
+            look.problems.iter().for_each(|problem| text.push_str(&format!("unhealthy: {}\n", short_message(problem))));
         }
         show(&text)?;
         let ready = status.conditions.iter().any(|condition| condition.r#type == "Ready" && condition.is_true());
@@ -180,16 +181,18 @@ impl Objects {
             show("Nothing to do.\n")?;
             return Ok(ExitCode::Ok);
         };
-        let mut text: String = plan.lines.iter().map(|line| format!("{line}\n")).collect();
+        let mut text: String = plan.lines.iter().map(|line| format!("{}\n", short_message(line))).collect();
         let shown = i64::try_from(plan.lines.len()).unwrap_or(i64::MAX);
         if plan.changes > shown {
             text.push_str(&format!("and {} more changes\n", plan.changes - shown));
         }
-        plan.removals.iter().for_each(|member| text.push_str(&format!("the member {member} leaves\n")));
+        plan.removals
+            .iter()
+            .for_each(|member| text.push_str(&format!("the member {} leaves\n", short_message(member))));
         if let Some(why) = &plan.refused {
-            text.push_str(&format!("refused: {why}\n"));
+            text.push_str(&format!("refused: {}\n", short_message(why)));
         }
-        text.push_str(&format!("digest: {digest}\n"));
+        text.push_str(&format!("digest: {}\n", short_message(digest)));
         show(&text)?;
         Ok(if plan.refused.is_some() { ExitCode::Error } else { ExitCode::Ok })
     }
@@ -256,12 +259,12 @@ impl Objects {
         for run in &runs {
             let status = run.status.clone().unwrap_or_default();
             let (result, message) = match status.succeeded() {
-                Some(condition) => (condition.reason.clone(), condition.message.clone()),
+                Some(condition) => (condition.reason.clone(), short_message(&condition.message)),
                 None => ("Waiting".to_owned(), String::new()),
             };
             let operation = format!("{:?}", run.spec.operation);
             text.push_str(&line([&run.name_any(), &run.spec.deployment, &operation, &result, &message]));
-            status.failures.iter().for_each(|failure| text.push_str(&format!("    {failure}\n")));
+            status.failures.iter().for_each(|failure| text.push_str(&format!("    {}\n", short_message(failure))));
         }
         show(&text)?;
         Ok(ExitCode::Ok)

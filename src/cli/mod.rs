@@ -224,7 +224,7 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::RemoveHost(args) => deployment::operation::remove_host(&args),
         Command::Etcd(args) => deployment::etcd::run_etcd_command(&args),
         Command::Destroy(args) => deployment::destroy::run_destroy(&args),
-        Command::Operator(args) => operator::run(&args),
+        Command::Operator(args) => operator::start_operator(&args),
         Command::Worker(args) => deployment::worker::run_worker(&args),
         Command::Runs(args) => runs::print_runs(&args),
         Command::Logs(args) => logs::print_log(&args),

@@ -54,7 +54,7 @@ impl OperatorArgs {
 }
 
 /// Works until SIGTERM or Ctrl-C.
-pub(super) fn run(args: &OperatorArgs) -> Result<ExitCode, CliError> {
+pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> {
     let options = OperatorOptions {
         cluster: Cluster { context: args.context.clone(), around: surroundings().clone().into() },
         namespace: args.namespace.clone(),

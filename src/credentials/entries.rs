@@ -145,7 +145,7 @@ pub(super) fn key_of_path(path: &Path) -> String {
 /// The path of the file that a Secret has under a key.
 ///
 /// # Errors
-/// The key is not one of those that [`key_of_path`] makes, or leads out of the directory.
+/// The key is not one of those that [`key_of_path`] makes, or points outside of the directory.
 pub(super) fn path_of_key(key: &str) -> Result<PathBuf, String> {
     let wrong = || format!("its key {key:?} is not the path of a file of credentials");
     let mut text = Vec::new();

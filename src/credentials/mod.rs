@@ -26,10 +26,10 @@ impl Credentials {
     ///
     /// # Errors
     /// One line that says why the Secret cannot be used.
-    pub fn directory(&self) -> Result<PathBuf, String> {
+    pub fn files_directory(&self) -> Result<PathBuf, String> {
         match self {
             Credentials::Directory(directory) => Ok(directory.clone()),
-            Credentials::Secret(store) => store.directory(),
+            Credentials::Secret(store) => store.files_directory(),
         }
     }
 
@@ -40,7 +40,7 @@ impl Credentials {
             Credentials::Secret(store) => {
                 let place = format!("the credentials in {}", store.place());
                 let store = store.clone();
-                Deferred::deferred_path(place, move || Ok(store.directory()?.to_string_lossy().into_owned()))
+                Deferred::deferred_path(place, move || Ok(store.files_directory()?.to_string_lossy().into_owned()))
             }
         }
     }
@@ -48,7 +48,7 @@ impl Credentials {
     /// Keeps what tasks have written. It returns when it is kept.
     ///
     /// # Errors
-    /// One line that says why it could not be: what depends on the files must not go on.
+    /// One line that says why it could not be: what depends on the files must not continue.
     pub async fn save(&self) -> Result<(), String> {
         match self {
             Credentials::Directory(_) => Ok(()),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::value::ProcessEnvironment;
+use crate::value::ownership::written_by_others;
 
 const PREFIX: &str = "windlass-credentials-";
 
@@ -18,7 +19,7 @@ const LOCK: &str = ".lock";
 #[derive(Debug)]
 pub(super) struct Scratch {
     directory: TempDir,
-    _lock: File,
+    lock: File,
 }
 
 impl Scratch {
@@ -27,7 +28,7 @@ impl Scratch {
     /// # Errors
     /// It cannot be made.
     pub(super) fn make(around: &ProcessEnvironment) -> io::Result<Scratch> {
-        let place = place(around);
+        let place = place(around)?;
         remove_left(&place);
         let private = std::fs::Permissions::from_mode(0o700);
         let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(&place)?;
@@ -36,25 +37,38 @@ impl Scratch {
         let lock = File::create_new(&new)?;
         lock.lock()?;
         std::fs::rename(&new, named)?;
-        Ok(Scratch { directory, _lock: lock })
+        Ok(Scratch { directory, lock })
     }
 
     pub(super) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Whether it is whole. A program that cleans up temporary directories may have removed files.
+    /// Whether it is whole, and still the directory that was made. A program that cleans up temporary directories may have removed
+    /// files.
     pub(super) fn is_there(&self) -> bool {
-        self.path().join(LOCK).exists()
+        let identity = |found: std::io::Result<std::fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+        let own = identity(self.lock.metadata());
+        own.is_some() && own == identity(std::fs::symlink_metadata(self.path().join(LOCK)))
     }
 }
 
-/// A directory in memory that belongs to the user or where each user has files of their own, or else the one for temporary files.
-fn place(around: &ProcessEnvironment) -> PathBuf {
+/// A directory in memory, or else one for temporary files, where only root and this user can put another directory in the place of
+/// one of this user.
+///
+/// # Errors
+/// There is none.
+fn place(around: &ProcessEnvironment) -> io::Result<PathBuf> {
     let runtime = around.variable("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let temporary = PathBuf::from(around.variable("TMPDIR").unwrap_or("/tmp"));
+    let own = |path: &PathBuf| written_by_others(path).is_ok_and(|other| other.is_none());
     let writable = |path: &PathBuf| tempfile::tempfile_in(path).is_ok();
-    let found = runtime.into_iter().chain([PathBuf::from("/dev/shm")]).find(writable);
-    found.unwrap_or_else(std::env::temp_dir)
+    let mut places = runtime.into_iter().chain([PathBuf::from("/dev/shm"), temporary]);
+    places.find(|path| own(path) && writable(path)).ok_or_else(|| {
+        let message =
+            "found no directory for the files that other users cannot change (XDG_RUNTIME_DIR, /dev/shm, TMPDIR)";
+        io::Error::other(message)
+    })
 }
 
 /// Removes directories of runs of this user that have ended without doing so.
@@ -96,6 +110,14 @@ mod tests {
         std::fs::write(left.join(LOCK), "").unwrap();
         let second = Scratch::make(&around).unwrap();
         assert!(!left.exists() && first.is_there() && second.is_there());
+        // Another directory in its place is not taken for it.
+        let moved = place.path().join("moved");
+        std::fs::rename(second.path(), &moved).unwrap();
+        std::fs::create_dir(second.path()).unwrap();
+        std::fs::write(second.path().join(LOCK), "").unwrap();
+        assert!(!second.is_there());
+        std::fs::remove_dir_all(second.path()).unwrap();
+        std::fs::rename(&moved, second.path()).unwrap();
         assert_eq!(there(), 2);
         drop((first, second));
         assert_eq!(there(), 0);

@@ -1,5 +1,5 @@
-//! The credentials of a deployment in a Secret of its namespace. It has a finalizer: whoever deletes it by mistake does not lose the
-//! certificate authorities. It is replaced only as it was read, so of two runs the second to write is refused.
+//! The credentials of a deployment in a Secret of its namespace. It has a finalizer: a user who deletes it by mistake does not lose
+//! the certificate authorities. It is replaced only as it was read, so of two runs the second to write is refused.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,16 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
+use kube::config::Kubeconfig;
 
 use super::entries::{self, CredentialFile, CredentialFiles, FileState, PRIVATE};
 use super::scratch::Scratch;
-use crate::kubernetes::{CREDENTIALS_TYPE, Cluster, LiveName, error_text, is_absent, limited, one_segment};
+use crate::kubernetes::{
+    CREDENTIALS_TYPE, Cluster, LiveName, error_text, is_absent, limited, one_segment, outside_reference,
+};
 use crate::template::wait_for;
 use crate::value::mutex::Mutex;
+use crate::value::vault;
 
 /// Keeps the Secret until `windlass credentials delete` takes it away.
 const FINALIZER: &str = "windlass.dev/credentials";
@@ -90,8 +94,8 @@ impl SecretStore {
         format!("the Secret {}/{}", self.namespace, self.name())
     }
 
-    /// See [`super::Credentials::directory`].
-    pub(super) fn directory(&self) -> Result<PathBuf, String> {
+    /// See [`super::Credentials::files_directory`].
+    pub(super) fn files_directory(&self) -> Result<PathBuf, String> {
         wait_for(async {
             let mut open = self.open.lock().await;
             if open.is_none() {
@@ -139,7 +143,7 @@ impl SecretStore {
     pub fn deletion_warning(&self, secret: Option<&Secret>) -> Option<String> {
         secret?.metadata.deletion_timestamp.as_ref()?;
         Some(format!(
-            "{} was deleted, and only its finalizer keeps it: to make it anew, export it with windlass credentials export, then \
+            "{} was deleted, and only its finalizer keeps it: to create it again, export it with windlass credentials export, then \
              import that with windlass credentials import --replace",
             self.place()
         ))
@@ -195,6 +199,7 @@ impl SecretStore {
         known: &CredentialFiles,
         files: &CredentialFiles,
     ) -> Result<Option<Secret>, String> {
+        refuse_unusable(files)?;
         let size: usize = files.values().map(|file| file.content.len()).sum();
         if size > MOST {
             return Err(format!("they have {size} bytes, and a Secret can have {MOST}"));
@@ -331,7 +336,27 @@ fn files_of(secret: &Secret) -> Result<CredentialFiles, String> {
         };
         Ok((entries::path_of_key(key)?, CredentialFile { content: value.0.clone(), mode }))
     };
-    secret.data.iter().flatten().map(entry).collect()
+    let files: CredentialFiles = secret.data.iter().flatten().map(entry).collect::<Result<_, String>>()?;
+    refuse_unusable(&files)?;
+    Ok(files)
+}
+
+/// Refuses files that would do more here than hold credentials: others than this user may write the Secret.
+fn refuse_unusable(files: &CredentialFiles) -> Result<(), String> {
+    for (path, file) in files {
+        let path = path.display();
+        let Ok(text) = std::str::from_utf8(&file.content) else { continue };
+        if vault::is_vault(text) {
+            return Err(format!("{path} is encrypted with the vault, which a file in a Secret must not be"));
+        }
+        let kubeconfig = Kubeconfig::from_yaml(text).ok();
+        if let Some((name, field)) = kubeconfig.as_ref().and_then(outside_reference) {
+            return Err(format!(
+                "{path} has {field} at {name:?}, which refers to a file or program of the machine that windlass runs on"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Puts files into a Secret, and the finalizer. What others have added to its metadata stays.
@@ -393,6 +418,31 @@ mod tests {
             secret.metadata.annotations = Some([(MODES.to_owned(), r#"{"a": "4755"}"#.to_owned())].into());
         });
         assert!(set_user_id.contains("no valid mode for a"), "{set_user_id}");
+    }
+
+    #[test]
+    fn a_file_that_would_run_a_program_or_need_a_password_is_refused() {
+        let refused = |text: &str| {
+            let file = CredentialFile { content: text.as_bytes().to_vec(), mode: 0o600 };
+            refuse_unusable(&[("admin.kubeconfig".into(), file)].into()).err()
+        };
+        let user = |field: &str| format!("clusters: []\nusers: [{{name: u, user: {{{field}}}}}]\n");
+        for (field, name) in [
+            ("exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}", "exec"),
+            ("auth-provider: {name: x, config: {}}", "auth-provider"),
+            ("tokenFile: /etc/shadow", "tokenFile"),
+            ("client-key: /root/key", "client-key"),
+        ] {
+            let why = refused(&user(field)).unwrap_or_else(|| panic!("{field}"));
+            assert!(why.contains(name), "{why}");
+            // As JSON, and in a second document.
+            assert!(refused(&format!("a: 1\n---\n{}", user(field))).is_some(), "{field}");
+        }
+        let authority = "clusters: [{name: c, cluster: {server: x, certificate-authority: /etc/passwd}}]";
+        assert!(refused(authority).is_some());
+        assert!(refused("$ANSIBLE_VAULT;1.1;AES256\n6133").is_some_and(|why| why.contains("vault")));
+        assert_eq!(refused(&user("token: t")), None);
+        assert_eq!(refused("-----BEGIN CERTIFICATE-----\n"), None);
     }
 
     #[test]

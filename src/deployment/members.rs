@@ -76,7 +76,7 @@ pub fn kubeconfig(inventory: &Inventory) -> Result<Option<PathBuf>, String> {
     let (Some(deployment), Some(credentials)) = (inventory.deployments.first(), &inventory.credentials) else {
         return Ok(None);
     };
-    let path = admin_kubeconfig(&credentials.directory()?, &deployment.spec.instance);
+    let path = admin_kubeconfig(&credentials.files_directory()?, &deployment.spec.instance);
     Ok(Some(path).filter(|path| path.is_file()))
 }
 

@@ -44,7 +44,7 @@ impl Cluster {
                 Err(error) if is_absent(&error) => return Err("the Secret does not exist".to_owned()),
                 Err(error) => return Err(error_text(&error)),
             };
-            // It is not the author's: whoever may name Secrets in a resource could send the authority's key to a host.
+            // It is not the author's: a user who may name Secrets in a resource could send the authority's key to a host.
             if secret.type_.as_deref() == Some(CREDENTIALS_TYPE) {
                 return Err("it holds the credentials of a deployment, which no resource may refer to".to_owned());
             }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub use control::Control;
 pub use error::Error;
 
+use crate::credentials::Credentials;
 use crate::engine::{self, BuildContext, Job, Tags};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
@@ -55,6 +56,10 @@ impl Launch {
         keyring: Arc<Keyring>,
         extra_vars: Arc<Vars>,
     ) -> Launch {
+        let keyring = match &inventory.credentials {
+            Some(Credentials::Secret(_)) => Arc::new(Keyring { writes_plain: true, ..(*keyring).clone() }),
+            _ => keyring,
+        };
         let templar = Templar::within(settings.surroundings.clone(), settings.bool(&list::ALLOW_BROKEN_CONDITIONALS));
         let known = Arc::new(BuildContext { templar: templar.clone() });
         let paths = |setting| settings.list_setting(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();

@@ -114,7 +114,7 @@ impl Module for X509Ca {
             MissingAttributes::of_certificate(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
         });
         let seal = self.vault
-            && !here.scope.keyring.passwords.is_empty()
+            && vault_file::seals(here)
             && found_key.as_ref().is_some_and(|found| !vault_file::is_sealed(&found.text));
         let outcome = x509::explained(reason.or(seal.then_some(SEAL)), &path, &key_path);
         let outcome = match &certificate {

@@ -1,15 +1,20 @@
-//! The processes that the operator has started on this machine. They go on if the operator ends.
+//! The processes that the operator has started on this machine. They continue if the operator ends.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 
 use super::decide::Seconds;
 use crate::resource::status::{Look, short_message};
 use crate::value::mutex::Mutex;
+
+/// A look that takes longer is ended: a host that hangs must not keep others waiting.
+const LONGEST_LOOK: Duration = Duration::from_secs(20 * 60);
 
 /// A deployment or a Run: namespace and name.
 pub(super) type Named = (String, String);
@@ -89,9 +94,18 @@ impl Children {
         let work = Work::Look((namespace.to_owned(), deployment.to_owned()));
         let mut command = self.command(namespace, deployment);
         let child = command.arg("--look").stdout(Stdio::piped()).spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         self.there.lock().insert(work, child.id().unwrap_or_default());
         Ok(async move {
-            let look = match child.wait_with_output().await {
+            let Ok(ended) = tokio::time::timeout(LONGEST_LOOK, child.wait_with_output()).await else {
+                // It is the leader of its group.
+                if let Some(Err(error)) = group.map(|group| kill_process_group(group, Signal::KILL)) {
+                    tracing::warn!("cannot end a look: {error}");
+                }
+                let why = format!("it did not end within {} minutes", LONGEST_LOOK.as_secs() / 60);
+                return Look { error: Some(why), ..Look::default() };
+            };
+            let look = match ended {
                 Ok(output) => serde_json::from_slice(&output.stdout)
                     .map_err(|_| format!("the process that looks at the hosts ended with {}", output.status)),
                 Err(error) => Err(error.to_string()),

@@ -223,6 +223,10 @@ fn blocked(name: &str, view: &DeploymentView, look: Option<&Look>, decision: &De
             let until = OffsetDateTime::from_unix_timestamp(until).map_or_else(|_| String::new(), time_text);
             yes("BackOff", format!("the last run has failed: the next one begins at {until}, or create a Run"))
         }
+        Some(Blocked::Destroyed) => {
+            yes("Destroyed", "a run has destroyed it: change the spec, or create a Run, to install it again")
+        }
+        Some(Blocked::Looking) => yes("Looking", "a Run waits until the look at the hosts has ended"),
         Some(Blocked::AwaitingDestroy) => yes(
             "AwaitingDestroy",
             format!(

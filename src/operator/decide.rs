@@ -119,6 +119,10 @@ pub enum Blocked {
     },
     /// The object was deleted, and a Run has to destroy the deployment first.
     AwaitingDestroy,
+    /// A Run has destroyed it, and nobody asked for it again.
+    Destroyed,
+    /// The hosts are looked at; a Run waits for the end of that.
+    Looking,
 }
 
 /// What to do.
@@ -130,7 +134,7 @@ pub struct Decision {
     pub again: Seconds,
 }
 
-/// How soon to decide again while a process is at work.
+/// How soon to decide again while a process runs.
 const WATCH: Seconds = 15;
 
 /// After a look that failed.
@@ -167,16 +171,13 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
             (true, _) => decision.blocked = Some(Blocked::Paused),
             (false, false) => decision.blocked = Some(Blocked::Queued),
             // A look would compare with what the run changes.
-            (false, true) if view.looking => {}
+            (false, true) if view.looking => decision.blocked = Some(Blocked::Looking),
             (false, true) => decision.actions.push(Action::Start(run.name.clone())),
         }
         return decision;
     }
     if view.deleted {
-        let destroyed = |run: &RunView| {
-            run.operation == RunOperation::Destroy && matches!(run.state, RunState::Ended { well: true, .. })
-        };
-        match view.deletion_policy == DeletionPolicy::Keep || view.runs.iter().any(destroyed) {
+        match view.deletion_policy == DeletionPolicy::Keep || was_destroyed(&view.runs) {
             true => decision.actions.push(Action::Release),
             false => decision.blocked = Some(Blocked::AwaitingDestroy),
         }
@@ -208,6 +209,10 @@ fn plan_is_there(view: &DeploymentView, plan: &PlanView, limits: Limits, now: Se
         decision.blocked = Some(Blocked::PlanRefused);
         return;
     }
+    if view.apply == ApplyPolicy::Automatic && was_destroyed(&view.runs) && !view.changed_since_run {
+        decision.blocked = Some(Blocked::Destroyed);
+        return;
+    }
     match view.apply {
         ApplyPolicy::Never => {}
         ApplyPolicy::Approve => decision.blocked = Some(Blocked::AwaitingApproval),
@@ -226,6 +231,14 @@ fn plan_is_there(view: &DeploymentView, plan: &PlanView, limits: Limits, now: Se
             }
         }
     }
+}
+
+/// Whether the last thing that was done was to destroy the deployment.
+fn was_destroyed(runs: &[RunView]) -> bool {
+    let newest = runs.iter().rev().find(|run| matches!(run.state, RunState::Ended { .. }));
+    newest.is_some_and(|run| {
+        run.operation == RunOperation::Destroy && matches!(run.state, RunState::Ended { well: true, .. })
+    })
 }
 
 /// Why a run that no process does is ended without being done.

@@ -1,5 +1,5 @@
 //! The operator: looks at the hosts of every `KarmadaDeployment` of an API, says in its status what it sees, and carries out Runs.
-//! Whatever is done on hosts is done by processes of their own; here is only what decides, and what is told.
+//! Whatever is done on hosts is done by processes of their own; here is only what decides and reports.
 
 mod children;
 mod conditions;
@@ -60,7 +60,7 @@ pub struct OperatorOptions {
 /// The name of the Lease.
 const LEASE: &str = "windlass-operator";
 
-/// Why an operator could not work, or cannot go on.
+/// Why an operator could not work, or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
@@ -85,7 +85,7 @@ const RIGHTS: &[(&str, Option<&str>, &[&str])] = &[
     ("runs", Some("status"), &["update", "patch"]),
 ];
 
-/// Works until `stop` is ready. Processes that it has started go on.
+/// Works until `stop` is ready. Processes that it has started continue.
 ///
 /// # Errors
 /// The API cannot be used; the Lease was lost.
@@ -95,7 +95,7 @@ pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = (
     let (health, metrics) = (Health::default(), Metrics::new());
     health.api_answered.store(now(), Ordering::Relaxed);
     if let Some(address) = options.listen {
-        let listener = probes::open(address).await.map_err(|error| Error::Listen { address, error })?;
+        let listener = probes::listen(address).await.map_err(|error| Error::Listen { address, error })?;
         tokio::spawn(probes::serve(listener, health.clone(), metrics.clone()));
     }
     let asking = ask_again_and_again(deployments(&client, &options), health.clone(), metrics.clone());

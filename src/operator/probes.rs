@@ -37,7 +37,7 @@ impl Health {
 ///
 /// # Errors
 /// It is taken.
-pub(super) async fn open(address: SocketAddr) -> std::io::Result<TcpListener> {
+pub(super) async fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }
 

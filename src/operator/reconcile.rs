@@ -19,7 +19,7 @@ use super::metrics::Metrics;
 use crate::kubernetes::error_text;
 use crate::resource::status::{Look, put_conditions};
 use crate::resource::{
-    ApplyPolicy, Condition, DeletionPolicy, KarmadaDeployment, Run, RunOperation, RunSpec, SUCCEEDED,
+    ApplyPolicy, Condition, DeletionPolicy, KarmadaDeployment, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED,
 };
 use crate::worker::{is_alive, time_text};
 
@@ -55,6 +55,10 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
     let (namespace, name) = (deployment.namespace().unwrap_or_default(), deployment.name_any());
     let api: Api<KarmadaDeployment> = Api::namespaced(context.client.clone(), &namespace);
     let runs = context.runs_of(&namespace, &name);
+    // Those of an earlier object of the same name are not about this one.
+    let created = &deployment.metadata.creation_timestamp;
+    let (runs, earlier): (Vec<_>, Vec<_>) =
+        runs.into_iter().partition(|run| run.metadata.creation_timestamp >= *created);
     let view = context.view(&deployment, &runs, now);
     let (looks, busy) = context.children.counts();
     let work = Work::Look((namespace.clone(), name.clone()));
@@ -73,6 +77,9 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
     for action in &decision.actions {
         target.act(action, &runs, now).await?;
     }
+    for run in earlier.iter().filter(|run| !run.status.as_ref().is_some_and(RunStatus::has_ended)) {
+        target.end(run, "DeploymentReplaced", now).await?;
+    }
     let status = deployment.status.clone().unwrap_or_default();
     let mut wanted = status.clone();
     wanted.observed_generation = Some(view.generation);
@@ -81,11 +88,7 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
     if wanted != status {
         let mut object = (*deployment).clone();
         object.status = Some(wanted);
-        match api.replace_status(&name, &PostParams::default(), &object).await {
-            // It has changed meanwhile, which calls again; or it is gone.
-            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => {}
-            written => drop(written?),
-        }
+        unless_changed(api.replace_status(&name, &PostParams::default(), &object).await)?;
     }
     let again = u64::try_from(decision.again).unwrap_or(1);
     let queued = decision.blocked == Some(Blocked::Queued);
@@ -201,10 +204,7 @@ impl Target<'_> {
         let patch = json!({
             "metadata": {"finalizers": finalizers, "resourceVersion": self.deployment.resource_version()},
         });
-        match self.api.patch(self.name, &PatchParams::default(), &Patch::Merge(patch)).await {
-            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(()),
-            patched => Ok(drop(patched?)),
-        }
+        unless_changed(self.api.patch(self.name, &PatchParams::default(), &Patch::Merge(patch)).await)
     }
 
     async fn act(&self, action: &Action, runs: &[Arc<Run>], now: OffsetDateTime) -> Result<(), Error> {
@@ -224,10 +224,7 @@ impl Target<'_> {
                 Some(run) => self.end(run, reason, now).await,
                 None => Ok(()),
             },
-            Action::Forget(run) => match self.runs().delete(run, &DeleteParams::default()).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-                deleted => Ok(drop(deleted?)),
-            },
+            Action::Forget(run) => unless_changed(self.runs().delete(run, &DeleteParams::default()).await),
             Action::Release => match self.deployment.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
                 true => self.put_finalizer(false).await,
                 false => Ok(()),
@@ -259,10 +256,11 @@ impl Target<'_> {
 
     async fn create_apply(&self, digest: &str, runs: &[Arc<Run>]) -> Result<(), Error> {
         let start = format!("{}-apply-{}", self.name, digest.get(..10).unwrap_or(digest));
-        let count = runs.iter().filter(|run| run.name_any().starts_with(&start)).count();
+        let number = |run: &Arc<Run>| run.name_any().strip_prefix(&start)?.strip_prefix('-')?.parse::<u64>().ok();
+        let last = runs.iter().filter_map(number).max().unwrap_or_default();
         let run = Run {
             metadata: ObjectMeta {
-                name: Some(format!("{start}-{}", count + 1)),
+                name: Some(format!("{start}-{}", last.saturating_add(1))),
                 namespace: Some(self.namespace.to_owned()),
                 labels: Some([(DEPLOYMENT.to_owned(), self.name.to_owned())].into()),
                 owner_references: self.deployment.owner_ref(&()).map(|owner| vec![owner]),
@@ -304,10 +302,16 @@ impl Target<'_> {
                 observed_generation: run.metadata.generation.unwrap_or_default(),
             }],
         );
-        match self.runs().replace_status(&run.name_any(), &PostParams::default(), &ended).await {
-            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(()),
-            written => Ok(drop(written?)),
-        }
+        unless_changed(self.runs().replace_status(&run.name_any(), &PostParams::default(), &ended).await)
+    }
+}
+
+/// Success also if the object has changed meanwhile, which calls again, or is gone.
+fn unless_changed<T>(written: kube::Result<T>) -> Result<(), Error> {
+    match written {
+        Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
     }
 }
 

@@ -42,7 +42,7 @@ pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
 pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
 pub use reference::{FileReference, Reference, SecretKey};
-pub use run::{Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
+pub use run::{AgreedPlan, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
 pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
 pub use status::{Condition, KarmadaDeploymentStatus};

@@ -11,7 +11,7 @@ use super::Condition;
 /// The type of the condition that says how a run went: Unknown until it has ended.
 pub const SUCCEEDED: &str = "Succeeded";
 
-/// One piece of work on a KarmadaDeployment. Whoever creates it has agreed to that work.
+/// One piece of work on a KarmadaDeployment. The user who creates it has agreed to that work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "windlass.dev",
@@ -108,6 +108,9 @@ pub struct RunStatus {
     /// The process that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerStatus>,
+    /// What the Run has agreed to, once the plan was the one that it names: a process that resumes it keeps to this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreed: Option<AgreedPlan>,
     /// When it began (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<String>,
@@ -123,6 +126,19 @@ pub struct RunStatus {
     /// What went wrong, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+}
+
+/// A plan that was found to be the one that a Run names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgreedPlan {
+    /// The digest of what was asked for: of the spec, the bundle and the playbooks.
+    pub asked: String,
+    /// The members that leave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removals: Vec<String>,
+    /// The process that has begun to apply it, by its id in the store of runs: the journal on the hosts has this id.
+    pub record: String,
 }
 
 /// A process that does a run.

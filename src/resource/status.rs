@@ -196,8 +196,9 @@ impl Condition {
     }
 }
 
-/// A message that fits into a status.
+/// A message that fits into a status, in one line: a host may have written it.
 pub fn short_message(text: &str) -> String {
+    let text = text.split(char::is_control).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let text = text.trim();
     match text.char_indices().nth(LONGEST_MESSAGE - 1) {
         None => text.to_owned(),
@@ -247,6 +248,7 @@ mod tests {
     #[test]
     fn a_long_message_is_cut_between_characters() {
         assert_eq!(short_message(" short\n"), "short");
+        assert_eq!(short_message("one\nReady True\x1b[2J"), "one Ready True [2J");
         let long = "ü".repeat(LONGEST_MESSAGE + 5);
         let cut = short_message(&long);
         assert_eq!((cut.chars().count(), cut.chars().last()), (LONGEST_MESSAGE, Some('…')));

@@ -16,6 +16,8 @@ use super::{Secret, SecretTexts};
 #[derive(Debug, Clone, Default)]
 pub struct Keyring {
     pub passwords: Vec<(String, Secret)>,
+    /// What is written is not encrypted with the first password: others use it, who do not have the password.
+    pub writes_plain: bool,
     /// What was decrypted with it, and the passwords: reports and logs do not show them.
     pub hidden: SecretTexts,
 }
@@ -61,7 +63,7 @@ impl Keyring {
     pub fn new(passwords: Vec<(String, Secret)>) -> Self {
         let hidden = SecretTexts::default();
         passwords.iter().for_each(|(_, password)| hidden.add_secret(password.reveal()));
-        Keyring { passwords, hidden }
+        Keyring { passwords, hidden, writes_plain: false }
     }
 
     /// Decrypts a vault text; tries the password of the text's own identity first.

@@ -1,5 +1,5 @@
 //! One piece of work of the operator in a process of its own: a look at the hosts, or a Run. The process may end at any moment, and
-//! another one goes on. Knows neither what else the operator does, nor a command line.
+//! another one resumes it. Knows neither what else the operator does, nor a command line.
 
 mod look;
 mod record;
@@ -7,7 +7,7 @@ mod run;
 
 pub use look::look_at_hosts;
 pub use record::{HEARTBEAT, RunRecord, is_alive};
-pub use run::{RunResult, carry_out_run};
+pub use run::{RunResult, RunWork, carry_out_run};
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

@@ -11,7 +11,7 @@ use time::format_description::well_known::Rfc3339;
 use super::{RunResult, time_text};
 use crate::deployment::Outcome;
 use crate::kubernetes::{error_text, limited};
-use crate::resource::{Run, SUCCEEDED};
+use crate::resource::{AgreedPlan, Run, SUCCEEDED};
 
 /// How often the process says that it is there.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -82,6 +82,16 @@ impl RunRecord {
         }
     }
 
+    /// Keeps what is about to be applied.
+    ///
+    /// # Errors
+    /// The API does not answer, or refuses it.
+    pub async fn agree(&self, agreed: &AgreedPlan) -> Result<(), String> {
+        let patch = json!({"status": {"agreed": agreed}});
+        let patched = limited(async { Ok(self.patch(&patch).await) }).await?;
+        patched.map(drop).map_err(|error| error_text(&error))
+    }
+
     /// Says that the process is there, and what it does. Whether the run is to be stopped: None if the API does not answer.
     pub async fn beat(&self, stage: Option<&str>) -> Option<bool> {
         let patch = json!({"status": {"stage": stage, "worker": self.worker(OffsetDateTime::now_utc())}});
@@ -92,11 +102,11 @@ impl RunRecord {
         }
     }
 
-    /// Gives the run back, so that another process goes on with it at once. If the API does not answer, it does so after a while.
+    /// Gives the run back, so that another process resumes it at once. If the API does not answer, it does so after a while.
     pub async fn give_back(&self) {
         let now = OffsetDateTime::now_utc();
         let gone = json!({"host": self.host, "record": self.record, "heartbeatTime": time_text(now - SILENCE)});
-        let words = "its process was told to end; another one goes on with it";
+        let words = "its process was stopped; another one resumes it";
         let patch =
             json!({"status": {"worker": gone, "conditions": [self.condition("Unknown", "Interrupted", words, now)]}});
         let given = limited(async { Ok(self.patch(&patch).await) }).await;

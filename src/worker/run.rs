@@ -3,10 +3,10 @@
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::destroy::Removal;
 use crate::deployment::operation::{Operation, PreparedOperation};
-use crate::deployment::plan::asked;
+use crate::deployment::plan::{Plan, asked};
 use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
 use crate::resource::status::short_message;
-use crate::resource::{RunOperation, RunSpec};
+use crate::resource::{AgreedPlan, RunOperation, RunSpec};
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,20 +69,30 @@ impl std::fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Does it. `name`: of the Run, for the lock; `again`: an earlier process has begun it.
+/// A Run that is to be done.
+pub struct RunWork<'a, Agree> {
+    /// Of the Run, for the lock.
+    pub name: &'a str,
+    pub spec: &'a RunSpec,
+    /// What an earlier process has begun to apply.
+    pub agreed: Option<&'a AgreedPlan>,
+    /// Keeps what this process is about to apply, before anything is changed.
+    pub agree: Agree,
+}
+
+/// Does it.
 ///
 /// # Errors
 /// It could not be begun, or could not continue.
-pub async fn carry_out_run(
-    site: &Site,
-    (name, spec): (&str, &RunSpec),
-    again: bool,
-    control: &Control,
-) -> Result<RunResult, Error> {
+pub async fn carry_out_run<Agree>(site: &Site, work: RunWork<'_, Agree>, control: &Control) -> Result<RunResult, Error>
+where
+    Agree: AsyncFnOnce(AgreedPlan) -> Result<(), String>,
+{
+    let (name, spec) = (work.name, work.spec);
     let command = format!("windlass {} (the run {name})", spec.operation.command());
     let request = LockRequest { command, breaks: false, abandons: false };
     match spec.operation {
-        RunOperation::Apply => apply(site, spec, again, &request, control).await,
+        RunOperation::Apply => apply(site, work, &request, control).await,
         RunOperation::Upgrade => {
             operation(site, Operation::Upgrade { component: None, bundle: None }, &request, control).await
         }
@@ -97,33 +107,35 @@ pub async fn carry_out_run(
     }
 }
 
-async fn apply(
+async fn apply<Agree>(
     site: &Site,
-    spec: &RunSpec,
-    again: bool,
+    work: RunWork<'_, Agree>,
     request: &LockRequest,
     control: &Control,
-) -> Result<RunResult, Error> {
+) -> Result<RunResult, Error>
+where
+    Agree: AsyncFnOnce(AgreedPlan) -> Result<(), String>,
+{
     let Some(proposal) = Proposal::make(site, None, None, request, control).await? else {
         return Ok(RunResult::ended(Outcome::Interrupted, ""));
     };
     let plan = &proposal.plan;
-    // What an earlier process of this run has done is not in the plan any more. Its journal says that the request is the same.
-    let resumes = again
-        && (plan.is_empty()
-            || proposal.interrupted.as_ref().is_some_and(|journal| {
-                journal.is_apply() && asked(&plan.observed).is_some_and(|asked| asked == journal.digest)
-            }));
-    if let Some(agreed) = &spec.plan_digest {
-        let digest = plan.digest();
-        if *agreed != digest && !resumes {
-            let now =
-                if plan.is_empty() { "there is nothing to do now".to_owned() } else { format!("it is {digest} now") };
-            let message = format!("the plan {agreed} has become another one: {now}; nothing was changed");
-            return Ok(RunResult::refused("PlanChanged", message));
-        }
+    let journal = proposal.interrupted.as_ref().filter(|journal| journal.is_apply());
+    let journal = journal.map(|journal| (journal.apply.as_str(), journal.digest.as_str()));
+    let removals = match permitted(work.spec, work.agreed, plan, journal) {
+        Ok(removals) => removals,
+        Err(refused) => return Ok(refused),
+    };
+    let agreed = AgreedPlan {
+        asked: asked(&plan.observed).unwrap_or_default(),
+        removals: removals.clone(),
+        record: control.id.to_string(),
+    };
+    if let Err(why) = (work.agree)(agreed).await {
+        let message = format!("cannot write what is about to be applied, so nothing was changed: {why}");
+        return Ok(RunResult::refused("Error", message));
     }
-    let removals = if spec.plan_digest.is_some() { plan.removals().len() } else { 0 };
+    let removals = removals.len();
     match proposal.apply(Agreement { plan: true, removals }, request, control).await? {
         Answer::Nothing => Ok(RunResult::ended(plan.outcome(), "there was nothing to do")),
         Answer::Refused(stage) => {
@@ -154,6 +166,41 @@ async fn apply(
     }
 }
 
+/// The members that may leave, if the plan may be applied: it is the one that the Run names, or what is left of it.
+///
+/// `journal`: of an apply that did not come to its end, its id and the digest of what was asked for.
+fn permitted(
+    spec: &RunSpec,
+    agreed: Option<&AgreedPlan>,
+    plan: &Plan,
+    journal: Option<(&str, &str)>,
+) -> Result<Vec<String>, RunResult> {
+    let Some(named) = &spec.plan_digest else { return Ok(Vec::new()) };
+    let digest = plan.digest();
+    if *named == digest {
+        return Ok(plan.removals().to_vec());
+    }
+    // What an earlier process of this run has done is not in the plan any more. Its journal says that it was this run, and that
+    // the request is the same.
+    let asked = asked(&plan.observed);
+    let resumed = agreed.filter(|agreed| {
+        asked.as_ref() == Some(&agreed.asked)
+            && (plan.is_empty() || journal == Some((agreed.record.as_str(), agreed.asked.as_str())))
+    });
+    let Some(agreed) = resumed else {
+        let now = if plan.is_empty() { "there is nothing to do now".to_owned() } else { format!("it is {digest} now") };
+        let message = format!("the plan {named} has become another one: {now}; nothing was changed");
+        return Err(RunResult::refused("PlanChanged", message));
+    };
+    let more: Vec<&str> =
+        plan.removals().iter().filter(|name| !agreed.removals.contains(name)).map(String::as_str).collect();
+    if !more.is_empty() {
+        let message = format!("the plan was approved without the removal of {}", more.join(", "));
+        return Err(RunResult::refused("RemovalsNotApproved", message));
+    }
+    Ok(agreed.removals.clone())
+}
+
 async fn operation(
     site: &Site,
     operation: Operation,
@@ -174,4 +221,89 @@ async fn operation(
         return Ok(RunResult::ended(Outcome::Ok, "there was nothing to do"));
     }
     Ok(RunResult::ended(prepared.carry_out(request, control).await?, "it was carried out on all hosts"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deployment::changes::{ChangeKind, Changes, PlannedChange};
+    use crate::deployment::plan::{ASKED, LAYOUT, PlannedStage, StageState, TargetHosts};
+    use crate::deployment::stage::Stage;
+
+    /// A plan that changes these files and removes these members.
+    fn plan(request: &str, files: &[&str], removals: &[&str]) -> Plan {
+        let change = |what: &&str| PlannedChange {
+            host: "h1".into(),
+            kind: ChangeKind::File,
+            what: (*what).to_owned(),
+            task: "t".into(),
+            diff: String::new(),
+        };
+        let stage = |stage, names: &[&str], changes: Vec<PlannedChange>| PlannedStage {
+            stage,
+            state: if changes.is_empty() { StageState::Same } else { StageState::Differs },
+            hosts: names.iter().map(ToString::to_string).collect(),
+            found: Changes { changes, ..Changes::default() },
+        };
+        Plan {
+            windlass_plan: LAYOUT,
+            deployment: "d".into(),
+            made: 1,
+            by: "a@b".into(),
+            sources: Vec::new(),
+            reach: TargetHosts::default(),
+            stages: vec![
+                stage(Stage::Etcd, &["h1"], files.iter().map(change).collect()),
+                stage(Stage::Removals, removals, removals.iter().map(change).collect()),
+            ],
+            observed: [(ASKED.to_owned(), [("resource d".to_owned(), request.to_owned())].into())].into(),
+        }
+    }
+
+    fn spec(digest: Option<String>) -> RunSpec {
+        RunSpec {
+            deployment: "d".into(),
+            operation: RunOperation::Apply,
+            plan_digest: digest,
+            confirm: None,
+            stop: false,
+        }
+    }
+
+    #[test]
+    fn a_run_applies_the_plan_that_it_names_and_no_other() {
+        let named = plan("1", &["/a", "/b"], &["m1"]);
+        let run = spec(Some(named.digest()));
+        assert_eq!(permitted(&run, None, &named, None).unwrap(), ["m1"]);
+        let other = plan("1", &["/a"], &["m1"]);
+        assert_eq!(permitted(&run, None, &other, None).unwrap_err().reason, "PlanChanged");
+        // Without a digest, no member leaves.
+        assert!(permitted(&spec(None), None, &named, None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_left_of_a_plan_is_applied_by_the_run_that_has_begun_it_alone() {
+        let run = spec(Some(plan("1", &["/a", "/b"], &[]).digest()));
+        let left = plan("1", &["/b"], &[]);
+        let request = asked(&left.observed).unwrap();
+        let agreed = AgreedPlan { asked: request.clone(), removals: Vec::new(), record: "r1".into() };
+        let own = Some(("r1", request.as_str()));
+        assert!(permitted(&run, Some(&agreed), &left, own).is_ok());
+        assert!(permitted(&run, Some(&agreed), &plan("1", &[], &[]), None).is_ok());
+        for (agreed, plan, journal) in [
+            // No process of this run came so far as to apply anything.
+            (None, left.clone(), own),
+            // The journal is of another run, or of another request.
+            (Some(&agreed), left.clone(), Some(("r0", request.as_str()))),
+            (Some(&agreed), left.clone(), Some(("r1", "other"))),
+            (Some(&agreed), left, None),
+            // The request has changed.
+            (Some(&agreed), plan("2", &["/b"], &[]), own),
+        ] {
+            assert_eq!(permitted(&run, agreed, &plan, journal).unwrap_err().reason, "PlanChanged");
+        }
+        // A member that nobody has agreed to lose.
+        let more = plan("1", &["/b"], &["m1"]);
+        assert_eq!(permitted(&run, Some(&agreed), &more, own).unwrap_err().reason, "RemovalsNotApproved");
+    }
 }

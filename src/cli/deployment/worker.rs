@@ -14,10 +14,11 @@ use crate::cli::{CliError, ExitCode, failure_text, launch, note, print};
 use crate::deployment::lock::holder::user_and_machine;
 use crate::deployment::{Control, Outcome, Progress, Site};
 use crate::kubernetes::{Cluster, LIVE, LiveName};
+use crate::resource::AgreedPlan;
 use crate::resource::status::{Look, short_message};
 use crate::runs::RunId;
 use crate::value::mutex::Mutex;
-use crate::worker::{HEARTBEAT, RunRecord, RunResult, carry_out_run, look_at_hosts, time_text};
+use crate::worker::{HEARTBEAT, RunRecord, RunResult, RunWork, carry_out_run, look_at_hosts, time_text};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkerArgs {
@@ -87,7 +88,7 @@ fn do_run(args: &WorkerArgs, live: &LiveName, name: &str) -> Result<ExitCode, Cl
     };
     if result.outcome == Outcome::Interrupted && !stops {
         launch::wait(async || run.give_back().await);
-        note(&format!("the run {name} was interrupted: another process goes on with it"));
+        note(&format!("the run {name} was interrupted: another process resumes it"));
         return Ok(ExitCode::Interrupted);
     }
     launch::wait(async || run.finish(&result, generation).await)
@@ -144,7 +145,9 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId) -> Done {
         };
         let work = async {
             generation = site.read_inventory().await?.generation();
-            carry_out_run(site, (&name, spec), run.attempt > 1, &control).await
+            let agreed = run.run.status.as_ref().and_then(|status| status.agreed.as_ref());
+            let agree = async |agreed: AgreedPlan| run.agree(&agreed).await;
+            carry_out_run(site, RunWork { name: &name, spec, agreed, agree }, &control).await
         };
         let ended = tokio::select! {
             ended = work => ended,

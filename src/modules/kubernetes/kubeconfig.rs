@@ -9,6 +9,7 @@ use kube::config::{Kubeconfig, KubeconfigError};
 use minijinja::value::ValueKind;
 use serde::Deserialize;
 
+use crate::kubernetes::outside_reference;
 use crate::modules::{Controller, Error, vault_file};
 use crate::remote::Probe;
 use crate::value::Value;
@@ -48,21 +49,7 @@ fn self_contained(kubeconfig: Kubeconfig, probe: &Probe) -> Result<Kubeconfig, E
     if !probe.is_confined() {
         return Ok(kubeconfig);
     }
-    let clusters = kubeconfig.clusters.iter().filter_map(|named| Some((&named.name, named.cluster.as_ref()?)));
-    let users = kubeconfig.auth_infos.iter().filter_map(|named| Some((&named.name, named.auth_info.as_ref()?)));
-    let found = clusters
-        .map(|(name, cluster)| (name, "certificate-authority", cluster.certificate_authority.is_some()))
-        .chain(users.flat_map(|(name, user)| {
-            [
-                (name, "exec", user.exec.is_some()),
-                (name, "auth-provider", user.auth_provider.is_some()),
-                (name, "tokenFile", user.token_file.is_some()),
-                (name, "client-certificate", user.client_certificate.is_some()),
-                (name, "client-key", user.client_key.is_some()),
-            ]
-        }))
-        .find(|(.., there)| *there)
-        .map(|(name, field, _)| (name.clone(), field));
+    let found = outside_reference(&kubeconfig);
     match found {
         None => Ok(kubeconfig),
         Some((name, field)) => Err(Error::Failed {

@@ -38,8 +38,16 @@ pub(in crate::modules) fn is_sealed(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(vault::is_vault)
 }
 
-/// A text that only the first vault password of the run opens; None if it has none.
+/// Whether what is kept on this machine is encrypted.
+pub(in crate::modules) fn seals(here: &Controller<'_>) -> bool {
+    !here.scope.keyring.passwords.is_empty() && !here.scope.keyring.writes_plain
+}
+
+/// A text that only the first vault password of the run opens; None if it has none, or others use it.
 pub(in crate::modules) fn seal(here: &Controller<'_>, plain: &[u8]) -> Option<String> {
+    if !seals(here) {
+        return None;
+    }
     let (identity, password) = here.scope.keyring.passwords.first()?;
     let identity = Some(identity.as_str()).filter(|identity| *identity != "default");
     Some(vault::encrypt(plain, password, identity))

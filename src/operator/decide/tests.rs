@@ -106,6 +106,12 @@ fn whatever_is_known_one_change_at_a_time_and_none_where_none_is_allowed() {
                             .any(|it| matches!(it, Action::End { run: name, .. } if *name == run.name))
                     };
                     assert!(view.deleted && !view.runs.iter().any(|run| open(run) && !ends(run)));
+                    let last = view.runs.iter().rev().find(|run| !open(run));
+                    let destroyed = last.is_some_and(|run| {
+                        run.operation == RunOperation::Destroy
+                            && matches!(run.state, RunState::Ended { well: true, .. })
+                    });
+                    assert!(view.deletion_policy == DeletionPolicy::Keep || destroyed);
                 }
                 Action::Look => assert!(limits.may_look && !view.looking && running == 0),
             }
@@ -281,6 +287,20 @@ fn an_object_that_was_deleted_goes_at_once_or_after_its_hosts_were_cleaned() {
     view.runs.pop();
     view.runs.push(run("d", RunOperation::Destroy, RunState::Ended { well: true, at: NOW }, None));
     assert!(decide(&view, LIMITS, NOW).actions.contains(&Action::Release));
+    // What was installed again afterwards has to be destroyed again.
+    view.runs.push(run("again", RunOperation::Apply, RunState::Ended { well: true, at: NOW }, None));
+    assert_eq!(decide(&view, LIMITS, NOW).blocked, Some(Blocked::AwaitingDestroy));
+}
+
+#[test]
+fn what_was_destroyed_is_not_installed_again_unasked() {
+    let mut view = planned("a");
+    view.apply = ApplyPolicy::Automatic;
+    view.runs.push(run("d", RunOperation::Destroy, RunState::Ended { well: true, at: NOW - 100 }, None));
+    let decision = decide(&view, LIMITS, NOW);
+    assert_eq!((decision.actions.len(), decision.blocked), (0, Some(Blocked::Destroyed)));
+    view.changed_since_run = true;
+    assert_eq!(decide(&view, LIMITS, NOW).actions, [Action::Apply { digest: "a".into() }]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn what_refers_to_this_machine_is_plain_nowhere() {
     for kind in KINDS.iter() {
         let mut found = Vec::new();
         references(&kind.schema["properties"]["spec"], "", &mut found);
-        assert!(!found.is_empty());
+        assert!(!found.is_empty() || kind.name == "Run", "{} refers to nothing", kind.name);
         for pattern in found {
             let within = |inner: &str, outer: &str| {
                 inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
