@@ -164,3 +164,45 @@ impl RunStatus {
         self.succeeded().is_some_and(|condition| condition.status != "Unknown")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::core::cel::validate_cel_update;
+
+    use super::*;
+
+    fn run(spec: RunSpec) -> Run {
+        Run::new("r", spec)
+    }
+
+    fn apply() -> RunSpec {
+        RunSpec {
+            deployment: "prod".into(),
+            operation: RunOperation::Apply,
+            plan_digest: Some("0".repeat(64)),
+            confirm: None,
+            stop: false,
+        }
+    }
+
+    #[test]
+    fn of_a_run_only_stop_changes_and_only_once() {
+        let refused = |old: &RunSpec, new: RunSpec| {
+            validate_cel_update(&run(new), &run(old.clone())).err().map(|errors| errors.to_string())
+        };
+        let stopped = RunSpec { stop: true, ..apply() };
+        assert_eq!(refused(&apply(), apply()), None);
+        assert_eq!(refused(&apply(), stopped.clone()), None);
+        for changed in [
+            RunSpec { deployment: "other".into(), ..apply() },
+            RunSpec { operation: RunOperation::Rollback, plan_digest: None, ..apply() },
+            RunSpec { plan_digest: None, ..apply() },
+            RunSpec { plan_digest: Some("1".repeat(64)), ..apply() },
+            RunSpec { confirm: Some("prod".into()), ..apply() },
+        ] {
+            let why = refused(&apply(), changed.clone());
+            assert!(why.as_ref().is_some_and(|why| why.contains("only stop may change")), "{changed:?}: {why:?}");
+        }
+        assert!(refused(&stopped, apply()).is_some_and(|why| why.contains("stays stopped")));
+    }
+}
