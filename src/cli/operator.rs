@@ -37,6 +37,10 @@ pub(super) struct OperatorArgs {
     /// Work only as the leader: of several operators one works, by a Lease in this namespace
     #[arg(long, value_name = "NAMESPACE")]
     lease_namespace: Option<String>,
+    /// Program to start in place of windlass for each look and each run, such as a script that sets limits and then starts windlass
+    /// with the same arguments
+    #[arg(long, value_name = "PROGRAM")]
+    worker: Option<PathBuf>,
     /// Variables of all deployments: KEY=VALUE, JSON or YAML text, or @FILE; no resource can replace them
     #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
     extra_vars: Vec<String>,
@@ -64,7 +68,10 @@ pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> 
         listen: args.listen,
         lease: args.lease_namespace.clone(),
         worker_options: args.worker_options(),
-        program: std::env::current_exe().context("cannot find this program")?,
+        program: match &args.worker {
+            Some(program) => program.clone(),
+            None => std::env::current_exe().context("cannot find this program")?,
+        },
         host: user_and_machine(surroundings()),
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);

@@ -206,6 +206,10 @@ fn blocked(name: &str, view: &DeploymentView, look: Option<&Look>, decision: &De
         None if view.apply == ApplyPolicy::Never => no("NeverApplies", ""),
         None => no("NotBlocked", ""),
         Some(Blocked::Paused) => yes("Paused", "spec.paused is true"),
+        Some(Blocked::OutsideWindow { until }) => {
+            let until = OffsetDateTime::from_unix_timestamp(until).map_or_else(|_| String::new(), time_text);
+            yes("OutsideWindow", format!("the next maintenance window opens at {until}"))
+        }
         Some(Blocked::Queued) => yes("Queued", "runs of other deployments come first"),
         Some(Blocked::AwaitingApproval) => {
             let digest = plan.and_then(|plan| plan.digest.clone()).unwrap_or_default();

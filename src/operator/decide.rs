@@ -1,5 +1,6 @@
 //! What to do next for one deployment: a function of what is known, without any input or output of its own.
 
+use super::window::Window;
 use crate::resource::{ApplyPolicy, DeletionPolicy, RunOperation};
 
 /// A time in seconds since 1970.
@@ -11,6 +12,8 @@ pub struct DeploymentView {
     pub generation: i64,
     pub apply: ApplyPolicy,
     pub paused: bool,
+    /// Whether a change may begin.
+    pub window: Window,
     /// Its object was deleted, and waits for its finalizer.
     pub deleted: bool,
     pub deletion_policy: DeletionPolicy,
@@ -107,6 +110,10 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked {
     Paused,
+    /// No maintenance window is open before this time.
+    OutsideWindow {
+        until: Seconds,
+    },
     /// Runs of other deployments come first.
     Queued,
     /// The plan waits for a Run that names it.
@@ -136,6 +143,9 @@ pub struct Decision {
 
 /// How soon to decide again while a process runs.
 const WATCH: Seconds = 15;
+
+/// How soon to decide again while other deployments have their turn.
+const TURN: Seconds = 2;
 
 /// After a look that failed.
 const RETRY_LOOK: Seconds = 60;
@@ -167,12 +177,24 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
     // One that was begun comes first: it may have left something half done.
     open.sort_by_key(|run| run.state != RunState::Lost);
     if let Some(run) = open.first() {
-        match (view.paused, limits.may_run) {
-            (true, _) => decision.blocked = Some(Blocked::Paused),
-            (false, false) => decision.blocked = Some(Blocked::Queued),
+        // One that was begun is resumed at any time: its hosts are half changed.
+        let closed = match view.window {
+            Window::Closed { until } if run.state == RunState::Waiting => Some(until),
+            _ => None,
+        };
+        match (view.paused, closed, limits.may_run) {
+            (true, ..) => decision.blocked = Some(Blocked::Paused),
+            (false, Some(until), _) => {
+                decision.blocked = Some(Blocked::OutsideWindow { until });
+                decision.again = (until - now).clamp(1, limits.look_every);
+            }
+            (false, None, false) => {
+                decision.blocked = Some(Blocked::Queued);
+                decision.again = TURN;
+            }
             // A look would compare with what the run changes.
-            (false, true) if view.looking => decision.blocked = Some(Blocked::Looking),
-            (false, true) => decision.actions.push(Action::Start(run.name.clone())),
+            (false, None, true) if view.looking => decision.blocked = Some(Blocked::Looking),
+            (false, None, true) => decision.actions.push(Action::Start(run.name.clone())),
         }
         return decision;
     }
@@ -187,8 +209,9 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
         return decision;
     }
     let Some(look) = view.look.as_ref().filter(|look| !is_due(view, look, limits, now)) else {
-        if limits.may_look {
-            decision.actions.push(Action::Look);
+        match limits.may_look {
+            true => decision.actions.push(Action::Look),
+            false => decision.again = TURN,
         }
         return decision;
     };
@@ -219,7 +242,10 @@ fn plan_is_there(view: &DeploymentView, plan: &PlanView, limits: Limits, now: Se
         ApplyPolicy::Automatic if plan.removes => decision.blocked = Some(Blocked::AwaitingApproval),
         ApplyPolicy::Automatic => {
             let until = pause_until(&view.runs);
-            if until > now {
+            if let Window::Closed { until } = view.window {
+                decision.blocked = Some(Blocked::OutsideWindow { until });
+                decision.again = decision.again.min((until - now).max(1));
+            } else if until > now {
                 decision.blocked = Some(Blocked::BackOff { until });
                 decision.again = decision.again.min(until - now);
             } else if limits.may_run {
@@ -227,7 +253,7 @@ fn plan_is_there(view: &DeploymentView, plan: &PlanView, limits: Limits, now: Se
                 decision.again = WATCH;
             } else {
                 decision.blocked = Some(Blocked::Queued);
-                decision.again = WATCH;
+                decision.again = TURN;
             }
         }
     }

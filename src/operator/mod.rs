@@ -8,6 +8,7 @@ mod lease;
 mod metrics;
 mod probes;
 mod reconcile;
+mod window;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -14,8 +14,9 @@ use time::format_description::well_known::Rfc3339;
 
 use super::children::{Children, Work};
 use super::conditions::conditions;
-use super::decide::{Action, Blocked, DeploymentView, Limits, LookView, PlanView, RunState, RunView, Seconds, decide};
+use super::decide::{Action, DeploymentView, Limits, LookView, PlanView, RunState, RunView, Seconds, decide};
 use super::metrics::Metrics;
+use super::window::window_at;
 use crate::kubernetes::error_text;
 use crate::resource::status::{Look, put_conditions};
 use crate::resource::{
@@ -90,9 +91,7 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
         object.status = Some(wanted);
         unless_changed(api.replace_status(&name, &PostParams::default(), &object).await)?;
     }
-    let again = u64::try_from(decision.again).unwrap_or(1);
-    let queued = decision.blocked == Some(Blocked::Queued);
-    Ok(Requeue::requeue(Duration::from_secs(if queued { again.min(15) } else { again })))
+    Ok(Requeue::requeue(Duration::from_secs(u64::try_from(decision.again).unwrap_or(1))))
 }
 
 impl Context {
@@ -113,6 +112,7 @@ impl Context {
             generation,
             apply: deployment.spec.apply,
             paused: deployment.spec.paused,
+            window: window_at(&deployment.spec.maintenance_windows, now),
             deleted: deployment.metadata.deletion_timestamp.is_some(),
             deletion_policy: deployment.spec.deletion_policy,
             look: look.map(look_view),

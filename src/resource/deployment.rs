@@ -141,6 +141,11 @@ pub struct KarmadaDeploymentSpec {
     /// Whether the operator applies a plan. The command line does not look at this.
     #[serde(default)]
     pub apply: ApplyPolicy,
+    /// When the operator may begin a change (default: always). It looks at the hosts at any time, and a change that has begun is not
+    /// interrupted. The command line does not look at this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub maintenance_windows: Vec<MaintenanceWindow>,
     /// What the operator does with the hosts when this object is deleted. The command line does not look at this.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
@@ -374,6 +379,36 @@ pub enum Stage {
 pub enum HookTime {
     Before,
     After,
+}
+
+/// A time at which changes may begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MaintenanceWindow {
+    /// The days on which it begins, in UTC (default: every day).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 7))]
+    pub days: Vec<Weekday>,
+    /// When it begins, in UTC, such as 22:30.
+    #[schemars(length(max = 5))]
+    #[x_kube(validation = Rule::new("self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')")
+        .message("the start of a maintenance window must be a time from 00:00 to 23:59"))]
+    pub start: String,
+    /// How long it lasts.
+    #[schemars(range(min = 15, max = 1440))]
+    pub minutes: i32,
+}
+
+/// A day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Weekday {
+    Mon,
+    Tue,
+    Wed,
+    Thu,
+    Fri,
+    Sat,
+    Sun,
 }
 
 /// Whether the operator applies a plan.

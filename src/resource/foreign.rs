@@ -124,6 +124,9 @@ const DEPLOYMENT: &[(&str, Rule)] = &[
     ("hooks[].playbook", Hook),
     ("paused", Plain),
     ("apply", Plain),
+    ("maintenanceWindows[].days", Plain),
+    ("maintenanceWindows[].start", Plain),
+    ("maintenanceWindows[].minutes", Plain),
     ("deletionPolicy", Plain),
 ];
 

@@ -35,7 +35,8 @@ pub use components::{Component, Components};
 pub use control_plane::ControlPlane;
 pub use deployment::{
     Addon, AddonState, ApplyPolicy, Architecture, Bastion, Certificates, CustomAuthority, DeletionPolicy, Hook,
-    HookTime, Host, HostCluster, HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, Ssh, Stage,
+    HookTime, Host, HostCluster, HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, MaintenanceWindow, Ssh, Stage,
+    Weekday,
 };
 pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};

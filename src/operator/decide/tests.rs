@@ -39,6 +39,7 @@ fn any_view(random: &mut StdRng) -> DeploymentView {
         generation: random.random_range(1..4),
         apply: pick(random, &[ApplyPolicy::Automatic, ApplyPolicy::Approve, ApplyPolicy::Never]),
         paused: any(random),
+        window: if any(random) { Window::Closed { until: NOW + 5000 } } else { Window::Open },
         deleted: random.random_bool(0.2),
         deletion_policy: pick(random, &[DeletionPolicy::Keep, DeletionPolicy::Destroy]),
         look: random.random_bool(0.8).then(|| LookView {
@@ -83,11 +84,13 @@ fn whatever_is_known_one_change_at_a_time_and_none_where_none_is_allowed() {
                     let plan = look.plan.as_ref().unwrap();
                     assert!(view.apply == ApplyPolicy::Automatic && !plan.refused && !plan.removes && !view.deleted);
                     assert!(look.generation == view.generation && plan.digest == *digest);
+                    assert_eq!(view.window, Window::Open);
                 }
                 Action::Start(name) => {
                     let run = view.runs.iter().find(|run| run.name == *name).unwrap();
                     assert!(matches!(run.state, RunState::Waiting | RunState::Lost) && !run.stop && !run.deleted);
                     assert!(!view.deleted || run.operation == RunOperation::Destroy);
+                    assert!(view.window == Window::Open || run.state == RunState::Lost, "outside of a window");
                 }
                 Action::End { run, .. } => {
                     let run = view.runs.iter().find(|it| it.name == *run).unwrap();
@@ -191,6 +194,7 @@ fn plain() -> DeploymentView {
         generation: 1,
         apply: ApplyPolicy::Approve,
         paused: false,
+        window: Window::Open,
         deleted: false,
         deletion_policy: DeletionPolicy::Keep,
         look: None,
@@ -215,6 +219,23 @@ fn a_plan_waits_for_a_run_that_names_it() {
     view.paused = true;
     let decision = decide(&view, LIMITS, NOW);
     assert_eq!((decision.actions.len(), decision.blocked), (0, Some(Blocked::Paused)));
+}
+
+#[test]
+fn a_change_waits_for_a_window_and_one_that_was_begun_does_not() {
+    let mut view = planned("a");
+    view.window = Window::Closed { until: NOW + 300 };
+    view.apply = ApplyPolicy::Automatic;
+    let decision = decide(&view, LIMITS, NOW);
+    assert_eq!(decision.blocked, Some(Blocked::OutsideWindow { until: NOW + 300 }));
+    assert_eq!((decision.actions.len(), decision.again), (0, 300));
+    view.runs.push(run("r", RunOperation::Upgrade, RunState::Waiting, None));
+    assert_eq!(decide(&view, LIMITS, NOW).blocked, Some(Blocked::OutsideWindow { until: NOW + 300 }));
+    view.runs[0].state = RunState::Lost;
+    assert_eq!(decide(&view, LIMITS, NOW).actions, [Action::Start("r".into())]);
+    view.runs.clear();
+    view.look = None;
+    assert_eq!(decide(&view, LIMITS, NOW).actions, [Action::Look]);
 }
 
 #[test]
