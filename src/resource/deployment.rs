@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::members::yes;
+use super::policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow};
 use super::{
     Components, ControlPlane, Deployment, Etcd, FileReference, KarmadaDeploymentStatus, Member, Reference, place,
 };
@@ -379,58 +380,6 @@ pub enum Stage {
 pub enum HookTime {
     Before,
     After,
-}
-
-/// A time at which changes may begin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MaintenanceWindow {
-    /// The days on which it begins, in UTC (default: every day).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 7))]
-    pub days: Vec<Weekday>,
-    /// When it begins, in UTC, such as 22:30.
-    #[schemars(length(max = 5))]
-    #[x_kube(validation = Rule::new("self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')")
-        .message("the start of a maintenance window must be a time from 00:00 to 23:59"))]
-    pub start: String,
-    /// How long it lasts.
-    #[schemars(range(min = 15, max = 1440))]
-    pub minutes: i32,
-}
-
-/// A day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum Weekday {
-    Mon,
-    Tue,
-    Wed,
-    Thu,
-    Fri,
-    Sat,
-    Sun,
-}
-
-/// Whether the operator applies a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum ApplyPolicy {
-    /// As soon as there is one, except one that removes members.
-    Automatic,
-    /// When a Run names its digest.
-    #[default]
-    Approve,
-    /// Never: it only says what differs.
-    Never,
-}
-
-/// What the operator does with the hosts of a deployment whose object is deleted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum DeletionPolicy {
-    /// Nothing.
-    #[default]
-    Keep,
-    /// It waits for a Run that destroys the deployment.
-    Destroy,
 }
 
 /// A host or member may not have the name of a group of the inventory, which a play would find first, nor of this machine.

@@ -14,6 +14,7 @@ mod load_balancer;
 mod members;
 pub mod names;
 mod place;
+mod policy;
 mod reference;
 mod run;
 mod schema;
@@ -34,14 +35,14 @@ use crate::value::yaml::Node;
 pub use components::{Component, Components};
 pub use control_plane::ControlPlane;
 pub use deployment::{
-    Addon, AddonState, ApplyPolicy, Architecture, Bastion, Certificates, CustomAuthority, DeletionPolicy, Hook,
-    HookTime, Host, HostCluster, HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, MaintenanceWindow, Ssh, Stage,
-    Weekday,
+    Addon, AddonState, Architecture, Bastion, Certificates, CustomAuthority, Hook, HookTime, Host, HostCluster,
+    HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, Ssh, Stage,
 };
 pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
 pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
+pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday};
 pub use reference::{FileReference, Reference, SecretKey};
 pub use run::{AgreedPlan, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
 pub use schema::{acting_definitions, definitions};

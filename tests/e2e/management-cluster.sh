@@ -9,10 +9,10 @@ at_management() { "$(bundled kubectl)" --kubeconfig "$management" --request-time
 management_up() {
   local there=$state/management etcd peer port
   rm -rf "$there"
-  mkdir -m 0700 -p "$there"
+  (umask 077 && mkdir -p "$there")
   etcd=$(management_port) peer=$(management_port) port=$(management_port)
   (
-    cd "$there"
+    cd "$there" || exit
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt -subj /CN=management -days 2
     for name in server admin; do
       openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout $name.key -out $name.csr -subj "/O=system:masters/CN=$name"

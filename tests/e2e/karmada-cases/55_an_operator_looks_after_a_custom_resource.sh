@@ -39,7 +39,7 @@ same_trees "$scratch/before" "$scratch/looked"
 run_of install "$(digest)"
 eventually run_is install 'Unknown Running'
 eventually has_condition prod Progressing 'True Applying'
-# The operator is killed in the middle: the run goes on, and the next operator begins no second one.
+# The operator is killed in the middle: the run continues, and the next operator begins no second one.
 kill -9 "$operator"
 wait "$operator" || true
 operator_up --look-every 10
@@ -52,7 +52,7 @@ at_management get runs
 [ "$(at_management get kd prod -o 'jsonpath={.status.look.summary.hosts} {.status.look.summary.etcd}')" = '3/3 3/3' ] || broken "the summary is wrong"
 # The credentials are with the object, and nowhere on this machine.
 [ "$(at_management get secret prod-credentials -o 'jsonpath={.type}')" = windlass.dev/credentials ] || broken "there is no Secret with the credentials"
-[ ! -e credentials ] && [ ! -e "$state/credentials" ] || broken "credentials are on this machine"
+for place in credentials "$state/credentials"; do [ ! -e "$place" ] || broken "credentials are on this machine: $place"; done
 # The same from the command line.
 KUBECONFIG=$management WINDLASS_RESOURCE_BUNDLES=karmada=$WINDLASS_BUNDLE WINDLASS_RESOURCE_NETWORKS=$(hosts_network) \
   windlass plan -f kube:default/prod ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} --playbooks "$ROOT/playbooks"
@@ -89,7 +89,7 @@ secret = json.load(open(sys.argv[1]))
 for key in ("resourceVersion", "uid", "creationTimestamp", "managedFields"): secret["metadata"].pop(key, None)
 json.dump(secret, sys.stdout)
 END
-# Now it can be applied. Its worker is killed while it changes hosts, and another one goes on with the same run.
+# Now it can be applied. Its worker is killed while it changes hosts, and another one resumes the same run.
 worker() { pgrep -f 'windlass worker -f kube:default/prod .*--run' | head -1; }
 is_applying() { [ "$(grep -c 'applying etcd' "$state/operator.log")" -gt "$applying" ]; }
 eventually is_applying
