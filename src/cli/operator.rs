@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{CliError, ExitCode, launch, reporting, surroundings};
 use crate::deployment::lock::holder::user_and_machine;
 use crate::kubernetes::Cluster;
-use crate::operator::{OperatorOptions, run_operator};
+use crate::operator::{OperatorOptions, read_template, run_operator};
 use crate::value::SecretTexts;
 
 #[derive(Debug, Args)]
@@ -41,6 +41,10 @@ pub(super) struct OperatorArgs {
     /// with the same arguments
     #[arg(long, value_name = "PROGRAM")]
     worker: Option<PathBuf>,
+    /// Do each run as a Kubernetes Job in the namespace of its deployment, made from the Job in this file: it has a container named
+    /// windlass (default: do runs as processes of this machine)
+    #[arg(long, value_name = "FILE", conflicts_with = "worker")]
+    job_template: Option<PathBuf>,
     /// Variables of all deployments: KEY=VALUE, JSON or YAML text, or @FILE; no resource can replace them
     #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
     extra_vars: Vec<String>,
@@ -67,6 +71,7 @@ pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> 
         max_looks: args.max_looks.into(),
         listen: args.listen,
         lease: args.lease_namespace.clone(),
+        job_template: args.job_template.as_deref().map(read_template).transpose().map_err(anyhow::Error::new)?,
         worker_options: args.worker_options(),
         program: match &args.worker {
             Some(program) => program.clone(),

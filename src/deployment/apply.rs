@@ -10,7 +10,7 @@ use super::lock::Lock;
 use super::plan::{ASKED, Plan, PlannedStage, StageState, asked, moved};
 use super::recorded_operation::RecordedOperation;
 use super::stage::{self, Stage};
-use super::{Deployment, Error, Run, Site, planning};
+use super::{Deployment, Error, Phase, Run, Site, planning};
 use crate::value::Vars;
 
 /// A plan that can be applied, once it was agreed to.
@@ -208,7 +208,7 @@ impl<'a> Stages<'a> {
                 let state = match self.has_run {
                     false => planned.state,
                     true => {
-                        let (phase, reach) = (self.site.read_inventory().await?, &self.plan.reach);
+                        let (phase, reach) = (self.read_inventory().await?, &self.plan.reach);
                         match planning::check_run(&phase, stage, &[], reach, self.control).await? {
                             // The run reports the members that are refused now.
                             Some(now) if !now.found.failures.is_empty() => StageState::Differs,
@@ -261,11 +261,18 @@ impl<'a> Stages<'a> {
         Ok(StageResult { outcome: Outcome::Ok, members_only: false })
     }
 
+    /// The inventory as it is now. It must describe the same hosts, and its resource must say the same.
+    async fn read_inventory(&self) -> Result<Phase<'a>, Error> {
+        let phase = self.site.read_inventory().await?;
+        self.deployment.recheck(&phase, self.control).await?;
+        self.deployment.refuse_another_spec(&phase, self.control).await?;
+        Ok(phase)
+    }
+
     /// Runs a playbook under the lock. The inventory is read again: the one before it may have changed what it says.
     async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<StageResult, Error> {
         self.control.report_progress(Progress::Applying { stage, playbook: playbook.to_owned() });
-        let phase = self.site.read_inventory().await?;
-        self.deployment.recheck(&phase, self.control).await?;
+        let phase = self.read_inventory().await?;
         let limit = match playbook == self.site.playbook_path(stage.playbook()) {
             true => self.plan.reach.pattern(stage),
             false => self.plan.reach.pattern_of_hooks(stage),

@@ -48,6 +48,10 @@ pub enum Error {
     Lock(#[from] lock::Error),
     #[error("{}", moved(since, what))]
     Moved { since: &'static str, what: Vec<String> },
+    #[error(
+        "the spec of {name} was changed during the apply, so windlass did not begin the next stage\nhint: make a new plan: an apply of it finishes what this one has begun"
+    )]
+    SpecChanged { name: String },
     #[error("cannot write the journal to a majority of the hosts: {0}")]
     Journal(String),
     #[error("{0}")]

@@ -124,6 +124,22 @@ impl Deployment {
         if key(&now) == key(self) { Ok(()) } else { Err(Error::OtherHosts { name: self.name.clone() }) }
     }
 
+    /// The members that its resource names, whether they have joined or not.
+    pub fn asked_members(&self) -> impl Iterator<Item = &str> {
+        let members = self.resource.iter().flat_map(|resource| &resource.spec.members);
+        members.map(|member| member.name.as_str())
+    }
+
+    /// Refuses to continue with a spec that was changed since the plan was made: nobody has agreed to what it says now.
+    ///
+    /// # Errors
+    /// It was.
+    pub(super) async fn refuse_another_spec(&self, phase: &Phase<'_>, control: &Control) -> Result<(), Error> {
+        let now = phase.describe_deployment(control).await?;
+        let digest = |it: &Deployment| it.resource.as_ref().map(|resource| resource.digest.clone());
+        if digest(&now) == digest(self) { Ok(()) } else { Err(Error::SpecChanged { name: self.name.clone() }) }
+    }
+
     /// The hooks of a stage.
     pub(super) fn hooks(&self, stage: Stage) -> Hooks {
         let mut hooks = Hooks::default();

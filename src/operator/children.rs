@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
@@ -12,9 +12,13 @@ use tokio::process::Command;
 use super::decide::Seconds;
 use crate::resource::status::{Look, short_message};
 use crate::value::mutex::Mutex;
+use crate::worker::SILENCE;
 
 /// A look that takes longer is ended: a host that hangs must not keep others waiting.
 const LONGEST_LOOK: Duration = Duration::from_secs(20 * 60);
+
+/// How long a failure is remembered, in seconds: longer than any pause after one.
+const LONGEST_MEMORY: Seconds = 7200;
 
 /// A deployment or a Run: namespace and name.
 pub(super) type Named = (String, String);
@@ -28,6 +32,15 @@ pub(super) enum Work {
     Run(Named),
 }
 
+/// A process that is there.
+#[derive(Debug, Clone)]
+struct Child {
+    id: u32,
+    /// The deployment that it is about.
+    deployment: String,
+    since: Instant,
+}
+
 /// The processes that are there, and those that have ended without a result.
 #[derive(Debug, Clone)]
 pub(super) struct Children {
@@ -36,7 +49,7 @@ pub(super) struct Children {
     context: Option<String>,
     /// Options that every process gets.
     options: Vec<String>,
-    there: Arc<Mutex<HashMap<Work, u32>>>,
+    there: Arc<Mutex<HashMap<Work, Child>>>,
     /// How often a process for this has failed to begin, and when it last did.
     failed: Arc<Mutex<HashMap<Work, (u32, Seconds)>>>,
 }
@@ -52,6 +65,23 @@ impl Children {
         self.there.lock().contains_key(work)
     }
 
+    /// Whether a process for this was started so lately that it may not have said yet that it is there. One that says nothing for
+    /// longer may be frozen, and is replaced: the lock on the hosts keeps it from changing anything.
+    pub(super) fn may_begin(&self, work: &Work) -> bool {
+        self.there.lock().get(work).is_some_and(|child| child.since.elapsed() < SILENCE)
+    }
+
+    /// The Runs of a deployment that processes do.
+    pub(super) fn runs_of(&self, namespace: &str, deployment: &str) -> Vec<String> {
+        let there = self.there.lock();
+        let of_it = there.iter().filter(|(_, child)| child.deployment == deployment);
+        let runs = of_it.filter_map(|(work, _)| match work {
+            Work::Run((of, run)) if of == namespace => Some(run.clone()),
+            _ => None,
+        });
+        runs.collect()
+    }
+
     /// How many looks and how many runs there are.
     pub(super) fn counts(&self) -> (usize, usize) {
         let there = self.there.lock();
@@ -62,27 +92,31 @@ impl Children {
     /// Whether a process for this may be started now: after one that failed to begin, some time passes.
     pub(super) fn may_start(&self, work: &Work, now: Seconds) -> bool {
         let failed = self.failed.lock();
-        !self.has(work) && failed.get(work).is_none_or(|(count, at)| now >= at + (10 << (*count).min(6)))
+        !self.may_begin(work) && failed.get(work).is_none_or(|(count, at)| now >= at + (10 << (*count).min(6)))
     }
 
-    /// Starts a process that does a Run.
+    /// Starts a process that does a Run, unless there are `most` already. Whether it did.
     ///
     /// # Errors
     /// It cannot be started.
-    pub(super) fn start_run(&self, namespace: &str, deployment: &str, run: &str) -> std::io::Result<()> {
+    pub(super) fn start_run(&self, namespace: &str, deployment: &str, run: &str, most: usize) -> std::io::Result<bool> {
         let work = Work::Run((namespace.to_owned(), run.to_owned()));
         let mut command = self.command(namespace, deployment);
-        let mut child = command.args(["--run", run]).stdout(Stdio::null()).spawn()?;
-        let children = self.clone();
-        children.there.lock().insert(work.clone(), child.id().unwrap_or_default());
+        command.args(["--run", run]).stdout(Stdio::null());
+        let Some(mut child) = self.begin(&mut command, &work, deployment, most)? else { return Ok(false) };
+        let (children, id) = (self.clone(), child.id().unwrap_or_default());
         tokio::spawn(async move {
             let ended = child.wait().await;
-            children.end(&work, ended.is_ok_and(|status| status.success()));
+            // Another one may have been started in its place.
+            if children.there.lock().get(&work).is_some_and(|child| child.id == id) {
+                children.end(&work, ended.is_ok_and(|status| status.success()));
+            }
         });
-        Ok(())
+        Ok(true)
     }
 
-    /// Starts a process that looks at the hosts of a deployment. The future gives what it found; it is there until [`Children::end`].
+    /// Starts a process that looks at the hosts of a deployment, unless there are `most` already. The future gives what it found; it is
+    /// there until [`Children::end`].
     ///
     /// # Errors
     /// It cannot be started.
@@ -90,13 +124,14 @@ impl Children {
         &self,
         namespace: &str,
         deployment: &str,
-    ) -> std::io::Result<impl Future<Output = Look> + Send + use<>> {
+        most: usize,
+    ) -> std::io::Result<Option<impl Future<Output = Look> + Send + use<>>> {
         let work = Work::Look((namespace.to_owned(), deployment.to_owned()));
         let mut command = self.command(namespace, deployment);
-        let child = command.arg("--look").stdout(Stdio::piped()).spawn()?;
+        command.arg("--look").stdout(Stdio::piped());
+        let Some(child) = self.begin(&mut command, &work, deployment, most)? else { return Ok(None) };
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        self.there.lock().insert(work, child.id().unwrap_or_default());
-        Ok(async move {
+        Ok(Some(async move {
             let Ok(ended) = tokio::time::timeout(LONGEST_LOOK, child.wait_with_output()).await else {
                 // It is the leader of its group.
                 if let Some(Err(error)) = group.map(|group| kill_process_group(group, Signal::KILL)) {
@@ -111,7 +146,26 @@ impl Children {
                 Err(error) => Err(error.to_string()),
             };
             look.unwrap_or_else(|why| Look { error: Some(short_message(&why)), ..Look::default() })
-        })
+        }))
+    }
+
+    /// Starts a process, unless there are `most` of its kind: nobody else starts one meanwhile.
+    fn begin(
+        &self,
+        command: &mut Command,
+        work: &Work,
+        deployment: &str,
+        most: usize,
+    ) -> std::io::Result<Option<tokio::process::Child>> {
+        let mut there = self.there.lock();
+        let is_look = |work: &Work| matches!(work, Work::Look(_));
+        if there.keys().filter(|other| is_look(other) == is_look(work) && *other != work).count() >= most {
+            return Ok(None);
+        }
+        let process = command.spawn()?;
+        let id = process.id().unwrap_or_default();
+        there.insert(work.clone(), Child { id, deployment: deployment.to_owned(), since: Instant::now() });
+        Ok(Some(process))
     }
 
     /// Notes that a process has ended, and whether it did its work.
@@ -123,6 +177,8 @@ impl Children {
         } else {
             let entry = failed.entry(work.clone()).or_default();
             *entry = (entry.0.saturating_add(1), super::now());
+            // Those that nobody tries again.
+            failed.retain(|_, (_, at)| *at + LONGEST_MEMORY > super::now());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::decide::{Blocked, Decision, DeploymentView, RunState};
+use super::decide::{Blocked, Decision, DeploymentView, Limits, RunState, RunView, Seconds};
 use crate::resource::status::{HostStatus, Look, short_message};
 use crate::resource::{ApplyPolicy, Condition, RunOperation, TABLE};
 use crate::worker::time_text;
@@ -13,7 +13,20 @@ const CERTIFICATE_DAYS: i64 = 14;
 /// How many names are in a message.
 const NAMED: usize = 10;
 
+/// A look older than so many pauses between looks, and the longest look, says nothing about now.
+const OLD: Seconds = 3;
+const LONGEST_LOOK: Seconds = 1200;
+
+/// What is known of a deployment, and what is to be done.
+pub(super) struct Known<'a> {
+    pub view: &'a DeploymentView,
+    pub look: Option<&'a Look>,
+    pub decision: &'a Decision,
+    pub limits: Limits,
+}
+
 /// What a condition says.
+#[derive(Clone)]
 struct Finding {
     status: &'static str,
     reason: &'static str,
@@ -32,17 +45,40 @@ fn unknown(reason: &'static str, message: impl Into<String>) -> Finding {
     Finding { status: "Unknown", reason, message: message.into() }
 }
 
-/// All conditions. `name`: of the deployment.
-pub(super) fn conditions(
-    name: &str,
-    view: &DeploymentView,
-    look: Option<&Look>,
-    decision: &Decision,
-    now: OffsetDateTime,
-) -> Vec<Condition> {
-    let looked = look.filter(|look| look.error.is_none());
+/// What the last look says: as it is, or why it says nothing any more.
+#[derive(Clone, Copy)]
+struct Looked<'a> {
+    look: Option<&'a Look>,
+    outdated: Option<&'a Finding>,
+}
+
+/// Why the last look says nothing about the hosts now, and why nothing about whether they are as the spec says.
+fn outdated(known: &Known<'_>, now: OffsetDateTime) -> (Option<Finding>, Option<Finding>) {
+    let Some(look) = known.view.look.as_ref() else { return (None, None) };
+    if now.unix_timestamp() - look.at > OLD * known.limits.look_every + LONGEST_LOOK {
+        let old = unknown("LookTooOld", "the hosts were not looked at for a long time");
+        return (Some(old.clone()), Some(old));
+    }
+    let touched = |run: &&RunView| match run.state {
+        RunState::Ended { at, .. } => run.has_changed && at >= look.at,
+        RunState::Running | RunState::Lost => true,
+        RunState::Waiting => false,
+    };
+    let mut runs = known.view.runs.iter().filter(touched).peekable();
+    let Some(first) = runs.peek() else { return (None, None) };
+    let since = unknown("ChangedSince", format!("the hosts were not looked at since the run {} began", first.name));
+    let destroys = runs.any(|run| run.operation == RunOperation::Destroy);
+    (destroys.then(|| since.clone()), Some(since))
+}
+
+/// All conditions. `name`: of the deployment. `failed`: what could not be done of the decision.
+pub(super) fn conditions(name: &str, known: &Known<'_>, failed: Option<&str>, now: OffsetDateTime) -> Vec<Condition> {
+    let (view, decision) = (known.view, known.decision);
+    let (about_hosts, about_spec) = outdated(known, now);
+    let look = Looked { look: known.look, outdated: about_hosts.as_ref() };
+    let looked = known.look.filter(|look| look.error.is_none());
     let available = seen(look, available);
-    let up_to_date = up_to_date(view, look);
+    let up_to_date = up_to_date(view, Looked { outdated: about_spec.as_ref(), ..look });
     let reachable = seen(look, reachable);
     let degraded = seen(look, |look| match (look.problems.as_slice(), &look.unfinished) {
         ([], None) => no("Healthy", ""),
@@ -81,7 +117,13 @@ pub(super) fn conditions(
         ("Progressing", progressing(view)),
         ("Degraded", degraded),
         ("Paused", if view.paused { yes("Paused", "spec.paused is true") } else { no("NotPaused", "") }),
-        ("Blocked", blocked(name, view, looked, decision)),
+        (
+            "Blocked",
+            match failed {
+                Some(why) => yes("ActionFailed", why),
+                None => blocked(name, view, looked, decision),
+            },
+        ),
         ("HostsReachable", reachable),
         ("EtcdHealthy", of_rows(|look| &look.summary.etcd, "etcd members are healthy")),
         ("ComponentsHealthy", of_rows(|look| &look.summary.components, "components are ready")),
@@ -102,9 +144,10 @@ pub(super) fn conditions(
     found.into_iter().map(condition).collect()
 }
 
-/// What a look says, or that there was none.
-fn seen(look: Option<&Look>, find: impl FnOnce(&Look) -> Finding) -> Finding {
-    match look {
+/// What a look says, or that there was none that counts.
+fn seen(looked: Looked<'_>, find: impl FnOnce(&Look) -> Finding) -> Finding {
+    match looked.look {
+        Some(_) if let Some(why) = looked.outdated => why.clone(),
         None => unknown("NotLooked", "the hosts were not looked at yet"),
         Some(Look { error: Some(why), .. }) => unknown("LookFailed", why.as_str()),
         Some(look) => find(look),
@@ -113,8 +156,10 @@ fn seen(look: Option<&Look>, find: impl FnOnce(&Look) -> Finding) -> Finding {
 
 /// Whether clients of the control plane are served: an API server is ready, and etcd has a majority.
 fn available(look: &Look) -> Finding {
-    let healthy = look.etcd_members.iter().filter(|member| member.healthy).count();
-    if !look.etcd_members.is_empty() && healthy <= look.etcd_members.len() / 2 {
+    // Of all members: the rows may have been cut.
+    let etcd = look.summary.etcd.split_once('/');
+    let etcd = etcd.and_then(|(healthy, all)| Some((healthy.parse::<usize>().ok()?, all.parse::<usize>().ok()?)));
+    if etcd.is_some_and(|(healthy, all)| all > 0 && healthy <= all / 2) {
         return no("EtcdHasNoMajority", format!("{} etcd members are healthy", look.summary.etcd));
     }
     let is_api_server = |component: &str| TABLE.iter().any(|entry| entry.is_api_server() && entry.name == component);
@@ -125,7 +170,7 @@ fn available(look: &Look) -> Finding {
     }
 }
 
-fn up_to_date(view: &DeploymentView, look: Option<&Look>) -> Finding {
+fn up_to_date(view: &DeploymentView, look: Looked<'_>) -> Finding {
     seen(look, |look| {
         if look.generation != view.generation {
             return unknown(
@@ -136,6 +181,9 @@ fn up_to_date(view: &DeploymentView, look: Option<&Look>) -> Finding {
         match &look.plan {
             None => unknown("NotPlanned", "no plan was made"),
             Some(plan) => match &plan.digest {
+                None if !plan.refused_members.is_empty() => {
+                    no("MembersRefused", format!("cannot join or leave: {}", listed(&plan.refused_members, "; ")))
+                }
                 None => yes("UpToDate", "the hosts are as the spec says"),
                 Some(_) if plan.refused.is_some() => no("PlanRefused", "what differs cannot be applied"),
                 Some(_) if plan.changes == 1 => no("ChangesPending", "an apply makes 1 change"),
@@ -246,3 +294,6 @@ fn listed(all: &[String], between: &str) -> String {
     let rest = if more > 0 { format!("{between}and {more} more") } else { String::new() };
     format!("{}{rest}", shown.join(between))
 }
+
+#[cfg(test)]
+mod tests;

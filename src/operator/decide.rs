@@ -21,6 +21,10 @@ pub struct DeploymentView {
     pub look: Option<LookView>,
     /// The spec has another generation than when the last run began.
     pub changed_since_run: bool,
+    /// A run has destroyed it, and nothing was installed since.
+    pub destroyed: bool,
+    /// The spec says something else about the hosts than when it was destroyed.
+    pub changed_since_destroyed: bool,
     /// A process looks at its hosts now.
     pub looking: bool,
     /// In the order of their creation.
@@ -60,7 +64,25 @@ pub struct RunView {
     pub deleted: bool,
     /// How many processes have begun it.
     pub attempts: i32,
+    /// It may have changed hosts.
+    pub has_changed: bool,
     pub state: RunState,
+}
+
+impl RunView {
+    /// A Run whose object is gone while a process does it.
+    pub fn without_object(name: String) -> RunView {
+        RunView {
+            name,
+            operation: RunOperation::Apply,
+            plan_digest: None,
+            stop: true,
+            deleted: true,
+            attempts: 1,
+            has_changed: true,
+            state: RunState::Running,
+        }
+    }
 }
 
 /// How far a Run came.
@@ -177,9 +199,9 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
     // One that was begun comes first: it may have left something half done.
     open.sort_by_key(|run| run.state != RunState::Lost);
     if let Some(run) = open.first() {
-        // One that was begun is resumed at any time: its hosts are half changed.
+        // One that may have changed hosts is resumed at any time: they are half changed.
         let closed = match view.window {
-            Window::Closed { until } if run.state == RunState::Waiting => Some(until),
+            Window::Closed { until } if !run.has_changed => Some(until),
             _ => None,
         };
         match (view.paused, closed, limits.may_run) {
@@ -199,7 +221,7 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
         return decision;
     }
     if view.deleted {
-        match view.deletion_policy == DeletionPolicy::Keep || was_destroyed(&view.runs) {
+        match view.deletion_policy == DeletionPolicy::Keep || view.destroyed {
             true => decision.actions.push(Action::Release),
             false => decision.blocked = Some(Blocked::AwaitingDestroy),
         }
@@ -232,7 +254,7 @@ fn plan_is_there(view: &DeploymentView, plan: &PlanView, limits: Limits, now: Se
         decision.blocked = Some(Blocked::PlanRefused);
         return;
     }
-    if view.apply == ApplyPolicy::Automatic && was_destroyed(&view.runs) && !view.changed_since_run {
+    if view.apply == ApplyPolicy::Automatic && view.destroyed && !view.changed_since_destroyed {
         decision.blocked = Some(Blocked::Destroyed);
         return;
     }
@@ -259,19 +281,27 @@ fn plan_is_there(view: &DeploymentView, plan: &PlanView, limits: Limits, now: Se
     }
 }
 
-/// Whether the last thing that was done was to destroy the deployment.
-fn was_destroyed(runs: &[RunView]) -> bool {
-    let newest = runs.iter().rev().find(|run| matches!(run.state, RunState::Ended { .. }));
-    newest.is_some_and(|run| {
-        run.operation == RunOperation::Destroy && matches!(run.state, RunState::Ended { well: true, .. })
+/// When a run has destroyed the deployment, if nothing was installed since. `before`: as it was known before, as the Run may have
+/// been deleted.
+pub fn destroyed_at(before: Option<Seconds>, runs: &[RunView]) -> Option<Seconds> {
+    runs.iter().fold(before, |destroyed, run| match (run.operation, run.state) {
+        (RunOperation::Destroy, RunState::Ended { well: true, at }) => destroyed.max(Some(at)),
+        (RunOperation::Destroy, _) => destroyed,
+        // A run that is older than that has not installed anything since.
+        (_, RunState::Ended { at, .. }) if run.has_changed => destroyed.filter(|destroyed| at < *destroyed),
+        (..) if run.has_changed => None,
+        _ => destroyed,
     })
 }
 
 /// Why a run that no process does is ended without being done.
 fn ended(view: &DeploymentView, run: &RunView) -> Option<&'static str> {
     let newer = view.runs.iter().rev().take_while(|other| other.name != run.name);
-    let replaced =
-        || newer.into_iter().any(|other| other.operation == RunOperation::Apply && other.state == RunState::Waiting);
+    let replaced = || {
+        newer.into_iter().any(|other| {
+            other.operation == RunOperation::Apply && other.state == RunState::Waiting && !other.stop && !other.deleted
+        })
+    };
     if run.stop || run.deleted {
         Some("Stopped")
     } else if view.deleted && run.operation != RunOperation::Destroy {

@@ -34,7 +34,7 @@ impl Election {
     pub(super) async fn win(&mut self) {
         let mut told = false;
         loop {
-            match self.turn().await {
+            match tokio::time::timeout(LENGTH, self.turn()).await.unwrap_or(Ok(false)) {
                 Ok(true) => return,
                 Ok(false) if !told => {
                     tracing::info!(lease = self.name, "another operator is the leader: waiting");
@@ -66,6 +66,13 @@ impl Election {
 
     /// Gives the Lease back, so that another operator need not wait.
     pub(super) async fn release(&self) {
+        // It is free soon without that, too: the process need not wait for an API that does not answer.
+        if tokio::time::timeout(RENEW, self.empty()).await.is_err() {
+            tracing::warn!("cannot give back the lease {}: the API does not answer", self.name);
+        }
+    }
+
+    async fn empty(&self) {
         let Ok(Some(mut lease)) = self.api.get_opt(&self.name).await else { return };
         let spec = lease.spec.get_or_insert_default();
         if spec.holder_identity.as_deref() == Some(&*self.identity) {

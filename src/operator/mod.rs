@@ -4,6 +4,7 @@
 mod children;
 mod conditions;
 pub mod decide;
+mod jobs;
 mod lease;
 mod metrics;
 mod probes;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use k8s_openapi::api::batch::v1::Job;
 use kube::api::{ListParams, PostParams};
 use kube::runtime::controller::{Action as Requeue, Config as ControllerConfig};
 use kube::runtime::reflector::{self, ObjectRef};
@@ -30,6 +32,8 @@ use crate::resource::{GROUP, KarmadaDeployment, Run};
 
 use children::Children;
 use decide::Seconds;
+use jobs::Jobs;
+pub use jobs::{TemplateError, read_template};
 use lease::Election;
 use metrics::Metrics;
 use probes::Health;
@@ -54,6 +58,8 @@ pub struct OperatorOptions {
     /// This program, and the options that each of its workers gets.
     pub program: PathBuf,
     pub worker_options: Vec<String>,
+    /// The Job that a Job for each Run is made from. None: Runs are done by processes of this machine.
+    pub job_template: Option<Job>,
     /// This machine, as others see it.
     pub host: String,
 }
@@ -92,7 +98,7 @@ const RIGHTS: &[(&str, Option<&str>, &[&str])] = &[
 /// The API cannot be used; the Lease was lost.
 pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let client = limited(options.cluster.client()).await.map_err(Error::Cluster)?;
-    check_rights(&client, options.namespace.as_deref()).await?;
+    check_rights(&client, &options).await?;
     let (health, metrics) = (Health::default(), Metrics::new());
     health.api_answered.store(now(), Ordering::Relaxed);
     if let Some(address) = options.listen {
@@ -156,9 +162,35 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics) {
             tracing::warn!("cannot watch runs: {error}");
         }
     });
+    let jobs: Api<Job> = match &options.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let of_operators = format!("{}={}", jobs::MANAGED_BY.0, jobs::MANAGED_BY.1);
+    let watched_jobs = || watched().labels(&of_operators);
+    let (job_store, job_writer) = reflector::store();
+    let reflected_jobs = reflector::reflector(job_writer, watcher(jobs.clone(), watched_jobs())).default_backoff();
+    let reflecting_jobs = async {
+        if options.job_template.is_none() {
+            return std::future::pending().await;
+        }
+        reflected_jobs
+            .for_each(|event| async {
+                if let Err(error) = event {
+                    tracing::warn!("cannot watch jobs: {error}");
+                }
+            })
+            .await;
+    };
     let context = Arc::new(Context {
         client: client.clone(),
         runs: store.clone(),
+        jobs: options.job_template.clone().map(|template| Jobs {
+            client: client.clone(),
+            store: job_store.clone(),
+            template,
+            options: options.worker_options.clone(),
+        }),
         children: Children::new(
             options.program.clone(),
             options.cluster.context.clone(),
@@ -168,27 +200,38 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics) {
         look_every: options.look_every,
         max_runs: options.max_runs,
         max_looks: options.max_looks,
+        heartbeats: reconcile::Heartbeats::default(),
     });
     let of_run = |run: Run| {
         let namespace = run.namespace()?;
         Some(ObjectRef::<KarmadaDeployment>::new(&run.spec.deployment).within(&namespace))
+    };
+    let of_job = |job: Job| {
+        let deployment = job.labels().get(jobs::DEPLOYMENT)?;
+        Some(ObjectRef::<KarmadaDeployment>::new(deployment).within(&job.namespace()?))
     };
     let controlling = async {
         // Without the Runs that are there, nothing can be decided.
         if store.wait_until_ready().await.is_err() {
             return;
         }
+        if context.jobs.is_some() && job_store.wait_until_ready().await.is_err() {
+            return;
+        }
         let controller = Controller::new(deployments(&client, options), watched());
         if metrics.deployments.set(controller.store()).is_err() {
             return;
         }
+        let mut controller =
+            controller.with_config(ControllerConfig::default().concurrency(16)).watches(runs, watched(), of_run);
+        if context.jobs.is_some() {
+            controller = controller.watches(jobs, watched_jobs(), of_job);
+        }
         controller
-            .with_config(ControllerConfig::default().concurrency(16))
-            .watches(runs, watched(), of_run)
             .run(reconcile::reconcile, on_error, context.clone())
             .for_each(|done| {
                 metrics.reconciles.inc();
-                let (_, runs) = context.children.counts();
+                let runs = context.busy();
                 metrics.runs_active.set(i64::try_from(runs).unwrap_or(i64::MAX));
                 if let Err(error) = done {
                     tracing::warn!("{error}");
@@ -199,6 +242,7 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics) {
     };
     tokio::select! {
         () = reflecting => {}
+        () = reflecting_jobs => {}
         () = controlling => {}
     }
 }
@@ -224,35 +268,55 @@ async fn ask_again_and_again(api: Api<KarmadaDeployment>, health: Health, metric
 }
 
 /// Refuses to start without a right: a watch without it would fail for ever, and hold up the others.
-async fn check_rights(client: &Client, namespace: Option<&str>) -> Result<(), Error> {
-    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+async fn check_rights(client: &Client, options: &OperatorOptions) -> Result<(), Error> {
     for (resource, part, verbs) in RIGHTS {
         for verb in *verbs {
-            let asked = SelfSubjectAccessReview {
-                spec: SelfSubjectAccessReviewSpec {
-                    resource_attributes: Some(ResourceAttributes {
-                        group: Some(GROUP.to_owned()),
-                        resource: Some((*resource).to_owned()),
-                        subresource: part.map(str::to_owned),
-                        verb: Some((*verb).to_owned()),
-                        namespace: namespace.map(str::to_owned),
-                        ..ResourceAttributes::default()
-                    }),
-                    ..SelfSubjectAccessReviewSpec::default()
-                },
-                ..SelfSubjectAccessReview::default()
-            };
-            let answer = limited(async {
-                reviews.create(&PostParams::default(), &asked).await.map_err(|error| error_text(&error))
-            });
-            let allowed = answer.await.map_err(Error::Cluster)?.status.is_some_and(|status| status.allowed);
-            if !allowed {
-                let place = namespace.map_or("in all namespaces".to_owned(), |name| format!("in the namespace {name}"));
-                return Err(Error::NotAllowed { verb, resource, place });
-            }
+            check_right(client, (GROUP, resource, *part), verb, options.namespace.as_deref()).await?;
+        }
+    }
+    if options.job_template.is_some() {
+        for verb in ["list", "watch"] {
+            check_right(client, ("batch", "jobs", None), verb, options.namespace.as_deref()).await?;
+        }
+    }
+    if let Some(namespace) = &options.lease {
+        for verb in ["get", "create", "update"] {
+            check_right(client, ("coordination.k8s.io", "leases", None), verb, Some(namespace)).await?;
         }
     }
     Ok(())
+}
+
+/// `what`: group, resource and subresource.
+async fn check_right(
+    client: &Client,
+    what: (&str, &'static str, Option<&str>),
+    verb: &'static str,
+    namespace: Option<&str>,
+) -> Result<(), Error> {
+    let (group, resource, part) = what;
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let asked = SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(ResourceAttributes {
+                group: Some(group.to_owned()),
+                resource: Some(resource.to_owned()),
+                subresource: part.map(str::to_owned),
+                verb: Some(verb.to_owned()),
+                namespace: namespace.map(str::to_owned),
+                ..ResourceAttributes::default()
+            }),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
+    };
+    let answer =
+        limited(async { reviews.create(&PostParams::default(), &asked).await.map_err(|error| error_text(&error)) });
+    if answer.await.map_err(Error::Cluster)?.status.is_some_and(|status| status.allowed) {
+        return Ok(());
+    }
+    let place = namespace.map_or("in all namespaces".to_owned(), |name| format!("in the namespace {name}"));
+    Err(Error::NotAllowed { verb, resource, place })
 }
 
 /// Seconds since 1970.

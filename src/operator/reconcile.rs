@@ -1,10 +1,11 @@
 //! One deployment, again and again: what is known of it goes to [`decide`], and what that says is done.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::controller::Action as Requeue;
 use kube::runtime::reflector::Store;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -13,16 +14,20 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::children::{Children, Work};
-use super::conditions::conditions;
-use super::decide::{Action, DeploymentView, Limits, LookView, PlanView, RunState, RunView, Seconds, decide};
+use super::conditions::{Known, conditions};
+use super::decide::{
+    Action, DeploymentView, Limits, LookView, PlanView, RunState, RunView, Seconds, decide, destroyed_at,
+};
+use super::jobs::{Jobs, Started};
 use super::metrics::Metrics;
 use super::window::window_at;
 use crate::kubernetes::error_text;
-use crate::resource::status::{Look, put_conditions};
+use crate::resource::status::{Destroyed, Look, put_conditions, short_message};
 use crate::resource::{
-    ApplyPolicy, Condition, DeletionPolicy, KarmadaDeployment, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED,
+    ApplyPolicy, Condition, DeletionPolicy, KarmadaDeployment, Run, RunOperation, RunSpec, SUCCEEDED, digest_of_spec,
 };
-use crate::worker::{is_alive, time_text};
+use crate::value::mutex::Mutex;
+use crate::worker::{INTERRUPTED, SILENCE, time_text};
 
 /// Keeps the object of a deployment whose hosts are to be cleaned first.
 const FINALIZER: &str = "windlass.dev/destroy";
@@ -35,11 +40,34 @@ pub(super) struct Context {
     pub client: Client,
     pub runs: Store<Run>,
     pub children: Children,
+    /// None: Runs are done by processes of this machine.
+    pub jobs: Option<Jobs>,
     pub metrics: Metrics,
     /// How long after a look the next one begins.
     pub look_every: Duration,
     pub max_runs: usize,
     pub max_looks: usize,
+    pub heartbeats: Heartbeats,
+}
+
+/// What workers said last, by the uid of their Run, and when this operator saw it first: their clocks may not be its own.
+#[derive(Default)]
+pub(super) struct Heartbeats(Mutex<HashMap<String, (String, Instant)>>);
+
+impl Heartbeats {
+    /// Whether a worker that last said this may still be there.
+    fn is_alive(&self, run: &str, heartbeat: &str) -> bool {
+        let mut known = self.0.lock();
+        let entry = known.entry(run.to_owned()).or_insert_with(|| (heartbeat.to_owned(), Instant::now()));
+        if entry.0 != heartbeat {
+            *entry = (heartbeat.to_owned(), Instant::now());
+        }
+        entry.1.elapsed() < SILENCE
+    }
+
+    fn forget(&self, run: &str) {
+        self.0.lock().remove(run);
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,13 +88,13 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
     let created = &deployment.metadata.creation_timestamp;
     let (runs, earlier): (Vec<_>, Vec<_>) =
         runs.into_iter().partition(|run| run.metadata.creation_timestamp >= *created);
-    let view = context.view(&deployment, &runs, now);
-    let (looks, busy) = context.children.counts();
+    let (view, destroyed) = context.view(&deployment, &runs, now);
+    let (looks, _) = context.children.counts();
     let work = Work::Look((namespace.clone(), name.clone()));
     let seconds = now.unix_timestamp();
     let limits = Limits {
         look_every: with_jitter(context.look_every, &deployment.uid().unwrap_or_default()),
-        may_run: busy < context.max_runs,
+        may_run: context.busy() < context.max_runs,
         may_look: looks < context.max_looks && context.children.may_start(&work, seconds),
     };
     let decision = decide(&view, limits, seconds);
@@ -75,26 +103,43 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
     if target.keep_finalizer().await? {
         return Ok(Requeue::await_change());
     }
+    // One that fails keeps neither the others nor the status from being written.
+    let mut failure = None;
     for action in &decision.actions {
-        target.act(action, &runs, now).await?;
+        if let Err(error) = target.act(action, &runs, now).await {
+            failure = Some(error);
+        }
     }
-    for run in earlier.iter().filter(|run| !run.status.as_ref().is_some_and(RunStatus::has_ended)) {
-        target.end(run, "DeploymentReplaced", now).await?;
+    for run in earlier.iter().filter(|run| !context.is_at_work(run)) {
+        if let Err(error) = target.end(run, "DeploymentReplaced", now).await {
+            failure = Some(error);
+        }
     }
     let status = deployment.status.clone().unwrap_or_default();
     let mut wanted = status.clone();
     wanted.observed_generation = Some(view.generation);
     wanted.last_run = runs.last().map(|run| run.name_any());
-    put_conditions(&mut wanted.conditions, conditions(&name, &view, status.look.as_ref(), &decision, now));
+    wanted.destroyed = destroyed;
+    let known = Known { view: &view, look: status.look.as_ref(), decision: &decision, limits };
+    let failed = failure.as_ref().map(ToString::to_string);
+    put_conditions(&mut wanted.conditions, conditions(&name, &known, failed.as_deref(), now));
     if wanted != status {
         let mut object = (*deployment).clone();
         object.status = Some(wanted);
         unless_changed(api.replace_status(&name, &PostParams::default(), &object).await)?;
     }
-    Ok(Requeue::requeue(Duration::from_secs(u64::try_from(decision.again).unwrap_or(1))))
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(Requeue::requeue(Duration::from_secs(u64::try_from(decision.again).unwrap_or(1)))),
+    }
 }
 
 impl Context {
+    /// How many Runs have a process.
+    pub(super) fn busy(&self) -> usize {
+        self.children.counts().1 + self.jobs.as_ref().map_or(0, Jobs::count)
+    }
+
     /// The Runs of a deployment, in the order of their creation.
     fn runs_of(&self, namespace: &str, deployment: &str) -> Vec<Arc<Run>> {
         let is_of = |run: &Arc<Run>| run.namespace().as_deref() == Some(namespace) && run.spec.deployment == deployment;
@@ -103,12 +148,31 @@ impl Context {
         runs
     }
 
-    fn view(&self, deployment: &KarmadaDeployment, runs: &[Arc<Run>], now: OffsetDateTime) -> DeploymentView {
+    fn view(
+        &self,
+        deployment: &KarmadaDeployment,
+        runs: &[Arc<Run>],
+        now: OffsetDateTime,
+    ) -> (DeploymentView, Option<Destroyed>) {
         let name = (deployment.namespace().unwrap_or_default(), deployment.name_any());
         let generation = deployment.metadata.generation.unwrap_or_default();
         let look = deployment.status.as_ref().and_then(|status| status.look.as_ref());
         let applied = runs.iter().rev().find_map(|run| run.status.as_ref()?.generation);
-        DeploymentView {
+        let mut views: Vec<RunView> = runs.iter().map(|run| self.run_view(run)).collect();
+        let spec = serde_json::to_value(&deployment.spec).map_or_else(|_| String::new(), |spec| digest_of_spec(&spec));
+        let before = deployment.status.as_ref().and_then(|status| status.destroyed.clone());
+        let destroyed = destroyed_at(before.as_ref().map(|before| seconds_of(&before.time)), &views).map(|at| {
+            let same = before.filter(|before| seconds_of(&before.time) == at);
+            let time = OffsetDateTime::from_unix_timestamp(at).unwrap_or(now);
+            same.unwrap_or_else(|| Destroyed { time: time_text(time), spec: spec.clone() })
+        });
+        // Somebody may have deleted the Run of a process that is still at work.
+        let of_jobs = self.jobs.iter().flat_map(|jobs| jobs.runs_of(&name.0, &name.1));
+        let unknown = self.children.runs_of(&name.0, &name.1).into_iter().chain(of_jobs);
+        let unknown = unknown.filter(|run| !views.iter().any(|it| it.name == *run));
+        let unknown: Vec<RunView> = unknown.map(RunView::without_object).collect();
+        views.extend(unknown);
+        let view = DeploymentView {
             generation,
             apply: deployment.spec.apply,
             paused: deployment.spec.paused,
@@ -117,22 +181,39 @@ impl Context {
             deletion_policy: deployment.spec.deletion_policy,
             look: look.map(look_view),
             changed_since_run: applied.is_some_and(|applied| applied != generation),
+            destroyed: destroyed.is_some(),
+            changed_since_destroyed: destroyed.as_ref().is_some_and(|destroyed| destroyed.spec != spec),
             looking: self.children.has(&Work::Look(name)),
-            runs: runs.iter().map(|run| self.run_view(run, now)).collect(),
-        }
+            runs: views,
+        };
+        (view, destroyed)
     }
 
-    fn run_view(&self, run: &Run, now: OffsetDateTime) -> RunView {
+    /// Whether a Run has ended, or a process may still do it.
+    fn is_at_work(&self, run: &Run) -> bool {
+        matches!(self.run_view(run).state, RunState::Ended { .. } | RunState::Running)
+    }
+
+    fn run_view(&self, run: &Run) -> RunView {
         let status = run.status.clone().unwrap_or_default();
         let work = Work::Run((run.namespace().unwrap_or_default(), run.name_any()));
-        let worker = status.worker.as_ref();
+        let (worker, uid) = (status.worker.as_ref(), run.uid().unwrap_or_default());
         let state = match status.succeeded() {
-            Some(condition) if condition.status != "Unknown" => RunState::Ended {
-                well: condition.is_true(),
-                at: status.completion_time.as_deref().map_or(0, seconds_of),
-            },
-            _ if self.children.has(&work) => RunState::Running,
-            _ if worker.is_some_and(|worker| is_alive(&worker.heartbeat_time, now)) => RunState::Running,
+            Some(condition) if condition.status != "Unknown" => {
+                self.heartbeats.forget(&uid);
+                RunState::Ended {
+                    well: condition.is_true(),
+                    at: status.completion_time.as_deref().map_or(0, seconds_of),
+                }
+            }
+            _ if self.children.may_begin(&work) || self.jobs.as_ref().is_some_and(|jobs| jobs.may_begin(run)) => {
+                RunState::Running
+            }
+            // It said so itself.
+            Some(condition) if condition.reason == INTERRUPTED => RunState::Lost,
+            _ if worker.is_some_and(|worker| self.heartbeats.is_alive(&uid, &worker.heartbeat_time)) => {
+                RunState::Running
+            }
             _ if worker.is_some() => RunState::Lost,
             _ => RunState::Waiting,
         };
@@ -143,6 +224,7 @@ impl Context {
             stop: run.spec.stop,
             deleted: run.metadata.deletion_timestamp.is_some(),
             attempts: status.attempts,
+            has_changed: status.agreed.is_some(),
             state,
         }
     }
@@ -211,20 +293,39 @@ impl Target<'_> {
         let (context, namespace) = (self.context, self.namespace);
         match action {
             Action::Look => self.look(),
-            Action::Start(run) => {
-                let work = Work::Run((namespace.to_owned(), run.clone()));
-                if context.children.may_start(&work, now.unix_timestamp()) {
-                    tracing::info!(namespace, deployment = self.name, run, "starts a run");
-                    context.children.start_run(namespace, self.name, run)?;
+            Action::Start(name) => {
+                let work = Work::Run((namespace.to_owned(), name.clone()));
+                if !context.children.may_start(&work, now.unix_timestamp()) {
+                    return Ok(());
+                }
+                let started = match &context.jobs {
+                    None => context.children.start_run(namespace, self.name, name, context.max_runs)?,
+                    Some(jobs) => {
+                        let Some(run) = runs.iter().find(|it| it.name_any() == *name) else { return Ok(()) };
+                        let started = jobs.start(namespace, self.name, run).await?;
+                        if started == Started::Failed {
+                            tracing::warn!(namespace, run = name, "a Job ended before its process had claimed the run");
+                            context.children.end(&work, false);
+                        }
+                        started == Started::Created
+                    }
+                };
+                if started {
+                    tracing::info!(namespace, deployment = self.name, run = name, "started a run");
                 }
                 Ok(())
             }
-            Action::Apply { digest } => self.create_apply(digest, runs).await,
+            Action::Apply { digest } => self.create_apply(digest).await,
             Action::End { run, reason } => match runs.iter().find(|it| it.name_any() == *run) {
                 Some(run) => self.end(run, reason, now).await,
                 None => Ok(()),
             },
-            Action::Forget(run) => unless_changed(self.runs().delete(run, &DeleteParams::default()).await),
+            Action::Forget(name) => {
+                let Some(run) = runs.iter().find(|it| it.name_any() == *name) else { return Ok(()) };
+                let this = Preconditions { uid: run.uid(), resource_version: run.resource_version() };
+                let parameters = DeleteParams { preconditions: Some(this), ..DeleteParams::default() };
+                unless_changed(self.runs().delete(name, &parameters).await)
+            }
             Action::Release => match self.deployment.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
                 true => self.put_finalizer(false).await,
                 false => Ok(()),
@@ -236,7 +337,9 @@ impl Target<'_> {
     fn look(&self) -> Result<(), Error> {
         let (context, api) = (self.context.clone(), self.api.clone());
         let work = Work::Look((self.namespace.to_owned(), self.name.to_owned()));
-        let look = context.children.start_look(self.namespace, self.name)?;
+        let Some(look) = context.children.start_look(self.namespace, self.name, context.max_looks)? else {
+            return Ok(());
+        };
         let (name, generation) = (self.name.to_owned(), self.deployment.metadata.generation.unwrap_or_default());
         tokio::spawn(async move {
             let mut found = look.await;
@@ -245,7 +348,13 @@ impl Target<'_> {
                 found.generation = generation;
             }
             let well = found.error.is_none();
-            let written = write_look(&api, &name, found).await;
+            let mut written = write_look(&api, &name, found).await;
+            if let Err(error) = &written {
+                // What is there is out of date, whatever the API does not like about this one.
+                let error = Some(format!("cannot write what was found: {}", short_message(&error_text(error))));
+                let time = time_text(OffsetDateTime::now_utc());
+                written = write_look(&api, &name, Look { error, time, generation, ..Look::default() }).await;
+            }
             if let Err(error) = &written {
                 tracing::warn!(name, error = error_text(error), "cannot write what a look has found");
             }
@@ -254,10 +363,14 @@ impl Target<'_> {
         Ok(())
     }
 
-    async fn create_apply(&self, digest: &str, runs: &[Arc<Run>]) -> Result<(), Error> {
+    async fn create_apply(&self, digest: &str) -> Result<(), Error> {
         let start = format!("{}-apply-{}", self.name, digest.get(..10).unwrap_or(digest));
         let number = |run: &Arc<Run>| run.name_any().strip_prefix(&start)?.strip_prefix('-')?.parse::<u64>().ok();
-        let last = runs.iter().filter_map(number).max().unwrap_or_default();
+        // Whatever they are about: names are taken once in a namespace.
+        let runs = self.context.runs.state();
+        let last =
+            runs.iter().filter(|run| run.namespace().as_deref() == Some(self.namespace)).filter_map(number).max();
+        let last = last.unwrap_or_default();
         let run = Run {
             metadata: ObjectMeta {
                 name: Some(format!("{start}-{}", last.saturating_add(1))),

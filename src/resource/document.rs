@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
-use sha2::{Digest, Sha256};
 
+use super::policy::digest_of_spec;
 use super::schema::KINDS;
 use super::{API_VERSION, ForeignResourceLimits, GROUP, NamedResource, Resource, Trust, check, foreign, trust};
 use crate::value::nearest::did_you_mean;
@@ -67,7 +67,7 @@ fn of_node(
     let Some(metadata) = metadata.filter(|_| complaints.is_empty()) else { return Err(complaints) };
     let whole = serde_json::json!({"apiVersion": API_VERSION, "kind": KINDS[kind].name, "metadata": metadata.json, "spec": spec});
     let mut complaints = check::rules(&KINDS[kind].rules, &whole, &node);
-    let digest = Sha256::digest(spec.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = digest_of_spec(&spec);
     let (mut spec, trust) = (spec, allowed.trust(source, &node));
     if trust == Trust::Foreign && complaints.is_empty() {
         complaints = foreign::admit(&KINDS[kind].name, &mut spec, &node, metadata.namespace.as_deref(), allowed);

@@ -42,7 +42,7 @@ pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
 pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
-pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday};
+pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday, digest_of_spec};
 pub use reference::{FileReference, Reference, SecretKey};
 pub use run::{AgreedPlan, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
 pub use schema::{acting_definitions, definitions};

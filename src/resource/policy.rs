@@ -3,6 +3,21 @@
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+
+/// What says when and by whom hosts are changed, and nothing about the hosts.
+const POLICY: [&str; 4] = ["apply", "deletionPolicy", "maintenanceWindows", "paused"];
+
+/// The digest of what a spec says about hosts, in hexadecimal: its policy does not count.
+pub fn digest_of_spec(spec: &Json) -> String {
+    let mut spec = spec.clone();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.retain(|name, _| !POLICY.contains(&name.as_str()));
+    }
+    spec.sort_all_objects();
+    Sha256::digest(spec.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// A time at which changes may begin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
@@ -54,4 +69,25 @@ pub enum DeletionPolicy {
     Keep,
     /// It waits for a Run that destroys the deployment.
     Destroy,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::digest_of_spec;
+
+    #[test]
+    fn the_policy_says_nothing_about_the_hosts() {
+        let spec = json!({"bundle": "b", "hosts": [{"name": "h1"}]});
+        let mut more = spec.clone();
+        for (field, value) in
+            [("apply", json!("Automatic")), ("paused", json!(true)), ("deletionPolicy", json!("Destroy"))]
+        {
+            more[field] = value;
+        }
+        assert_eq!(digest_of_spec(&spec), digest_of_spec(&more));
+        more["bundle"] = json!("c");
+        assert_ne!(digest_of_spec(&spec), digest_of_spec(&more));
+    }
 }

@@ -108,7 +108,7 @@ pub struct RunStatus {
     /// The process that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerStatus>,
-    /// What the Run has agreed to, once the plan was the one that it names: a process that resumes it keeps to this.
+    /// What the Run is about to do, once it was permitted: a process that resumes it keeps to this. Absent: no host was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreed: Option<AgreedPlan>,
     /// When it began (RFC 3339).
@@ -128,17 +128,18 @@ pub struct RunStatus {
     pub failures: Vec<String>,
 }
 
-/// A plan that was found to be the one that a Run names.
+/// What a Run does on the hosts, written before it changes anything there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgreedPlan {
     /// The digest of what was asked for: of the spec, the bundle and the playbooks.
-    pub asked: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
     /// The members that leave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removals: Vec<String>,
-    /// The process that has begun to apply it, by its id in the store of runs: the journal on the hosts has this id.
-    pub record: String,
+    /// The processes that may have begun it, by their ids in the store of runs: the journal on the hosts has the id of one of them.
+    pub records: Vec<String>,
 }
 
 /// A process that does a run.

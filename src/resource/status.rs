@@ -27,6 +27,19 @@ pub struct KarmadaDeploymentStatus {
     /// The name of the newest Run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<String>,
+    /// A Run has destroyed the deployment, and nothing was installed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destroyed: Option<Destroyed>,
+}
+
+/// When a deployment was destroyed, and what its spec said then: it is not installed again by itself while it says the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Destroyed {
+    /// When the Run ended (RFC 3339).
+    pub time: String,
+    /// The digest of what the spec said about the hosts.
+    pub spec: String,
 }
 
 /// What a look at the hosts has found. Nothing was changed for it.
@@ -74,6 +87,44 @@ pub struct Look {
     pub plan: Option<PlanStatus>,
 }
 
+/// How many bytes of JSON a look may have: the whole object stays below 64 KiB.
+const LARGEST_LOOK: usize = 48 * 1024;
+
+impl Look {
+    /// Takes rows and words away until it fits into a status: those that say that all is well first.
+    pub fn limit_size(&mut self) {
+        let limits = [(256, LONGEST_MESSAGE), (256, 200), (100, 120), (40, 80), (10, 60)];
+        for (turn, (rows, words)) in limits.into_iter().enumerate() {
+            if turn > 0 && serde_json::to_vec(self).is_ok_and(|text| text.len() <= LARGEST_LOOK) {
+                return;
+            }
+            let cut = |text: &mut String| *text = shortened(text, words);
+            keep(&mut self.hosts, rows, |host| host.reachable);
+            keep(&mut self.etcd_members, rows, |member| member.healthy);
+            keep(&mut self.members, rows, |member| member.ready);
+            self.hosts.iter_mut().for_each(|host| [&mut host.ready, &mut host.message].into_iter().for_each(cut));
+            let of_etcd = self.etcd_members.iter_mut();
+            of_etcd.for_each(|row| [&mut row.role, &mut row.version, &mut row.message].into_iter().for_each(cut));
+            let of_members = self.members.iter_mut();
+            of_members.for_each(|row| [&mut row.mode, &mut row.version, &mut row.message].into_iter().for_each(cut));
+            let plan = self.plan.as_mut();
+            let lists = plan.map(|plan| [&mut plan.lines, &mut plan.refused_members]);
+            for list in lists.into_iter().flatten().chain([&mut self.problems]) {
+                list.truncate(rows);
+                list.iter_mut().for_each(cut);
+            }
+        }
+    }
+}
+
+/// Keeps so many rows, those that are not well first, in their order otherwise.
+fn keep<T>(rows: &mut Vec<T>, most: usize, is_well: impl Fn(&T) -> bool) {
+    if rows.len() > most {
+        rows.sort_by_key(is_well);
+        rows.truncate(most);
+    }
+}
+
 /// What `kubectl get` shows: `2/3`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -104,7 +155,7 @@ pub struct HostStatus {
 }
 
 /// A member of etcd.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdMemberStatus {
     pub host: String,
@@ -167,6 +218,9 @@ pub struct PlanStatus {
     /// The stage that cannot be applied, and why, so that none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Members that cannot join or leave, and why. They hold up nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_members: Vec<String>,
     /// The first changes: STAGE HOST WHAT.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
@@ -199,10 +253,14 @@ impl Condition {
 /// A message that fits into a status, in one line: a host may have written it.
 pub fn short_message(text: &str) -> String {
     let text = text.split(char::is_control).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-    let text = text.trim();
-    match text.char_indices().nth(LONGEST_MESSAGE - 1) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
+    shortened(text.trim(), LONGEST_MESSAGE)
+}
+
+/// So many characters of a text.
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most - 1) {
+        Some((end, _)) if text.chars().nth(most).is_some() => format!("{}…", &text[..end]),
+        _ => text.to_owned(),
     }
 }
 
@@ -252,5 +310,32 @@ mod tests {
         let long = "ü".repeat(LONGEST_MESSAGE + 5);
         let cut = short_message(&long);
         assert_eq!((cut.chars().count(), cut.chars().last()), (LONGEST_MESSAGE, Some('…')));
+    }
+
+    #[test]
+    fn a_look_fits_into_a_status_and_what_is_not_well_stays() {
+        let text = "ü".repeat(3000);
+        let host = |number: usize| HostStatus {
+            name: format!("h{number}"),
+            reachable: number != 777,
+            ready: text.clone(),
+            message: text.clone(),
+        };
+        let plan = PlanStatus { lines: vec![text.clone(); 1000], ..PlanStatus::default() };
+        let mut look = Look {
+            hosts: (0..1000).map(host).collect(),
+            problems: vec![text.clone(); 1000],
+            plan: Some(plan),
+            ..Look::default()
+        };
+        look.limit_size();
+        let size = serde_json::to_vec(&look).unwrap().len();
+        assert!(size <= LARGEST_LOOK, "{size} bytes");
+        assert!(look.hosts.iter().any(|host| host.name == "h777"));
+        // What is small enough stays as it is.
+        let mut small = Look { problems: vec!["h1: etcd is not active".into()], ..Look::default() };
+        let before = small.clone();
+        small.limit_size();
+        assert_eq!(small, before);
     }
 }

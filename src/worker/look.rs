@@ -15,9 +15,6 @@ use crate::resource::status::{
     EtcdMemberStatus, HostStatus, LockStatus, Look, LookSummary, MOST_CHANGES, MemberStatus, PlanStatus, short_message,
 };
 
-/// How many hosts, members and problems are in a status.
-const MOST_ROWS: usize = 256;
-
 /// Looks at the hosts. `plans`: also at what an apply would change. None: the caller cancelled it.
 ///
 /// # Errors
@@ -37,6 +34,10 @@ pub async fn look_at_hosts(site: &Site, plans: bool, control: &Control) -> Resul
     look.generation = generation;
     look.time = time_text(OffsetDateTime::now_utc());
     look.plan = plan.as_ref().map(|plan| of_plan(plan, hide));
+    if let Some(plan) = &look.plan {
+        look.problems.extend(plan.refused_members.iter().cloned());
+    }
+    look.limit_size();
     Ok(Some(look))
 }
 
@@ -49,7 +50,6 @@ fn of_report(report: &Report, hide: impl Fn(&str) -> String) -> Look {
         .deployment
         .hosts
         .iter()
-        .take(MOST_ROWS)
         .map(|host| {
             let name: &str = host;
             let etcd = status.etcd.iter().filter(|row| row.host == name && row.healthy).map(|_| "etcd");
@@ -58,7 +58,7 @@ fn of_report(report: &Report, hide: impl Fn(&str) -> String) -> Look {
             HostStatus {
                 name: name.to_owned(),
                 reachable: !silent.contains(name),
-                ready: ready.join(" "),
+                ready: hide(&ready.join(" ")),
                 message: report.unreachable.get(name).map_or_else(String::new, |why| hide(why)),
             }
         })
@@ -71,6 +71,8 @@ fn of_report(report: &Report, hide: impl Fn(&str) -> String) -> Look {
         .filter(|row| row.version != "?" && is_of_karmada(&row.component))
         .map(|row| row.version.as_str())
         .collect();
+    // A member of the spec that has not joined is in no row.
+    let missing = report.deployment.asked_members().filter(|name| !members.iter().any(|row| row.name == *name)).count();
     let days = status.etcd.iter().map(|row| &row.days_left).chain(status.components.iter().map(|row| &row.days_left));
     let days = days.filter_map(|days| match days {
         StatusNumber::Number(days) => Some(*days),
@@ -83,35 +85,33 @@ fn of_report(report: &Report, hide: impl Fn(&str) -> String) -> Look {
     }
     Look {
         error: None,
-        karmada_version: (versions.len() == 1).then(|| versions.first().map(ToString::to_string)).flatten(),
+        karmada_version: (versions.len() == 1).then(|| versions.first().map(|version| hide(version))).flatten(),
         summary: LookSummary {
             hosts: of(hosts.iter().filter(|host| host.reachable).count(), hosts.len()),
             etcd: of(status.etcd.iter().filter(|row| row.healthy).count(), status.etcd.len()),
             components: of(status.components.iter().filter(|row| row.ready).count(), status.components.len()),
-            members: of(members.iter().filter(|row| row.ready).count(), members.len()),
+            members: of(members.iter().filter(|row| row.ready).count(), members.len() + missing),
         },
         hosts,
         etcd_members: status
             .etcd
             .iter()
-            .take(MOST_ROWS)
             .map(|row| EtcdMemberStatus {
                 host: row.host.clone(),
                 healthy: row.healthy,
-                role: row.role.clone(),
-                version: row.version.clone(),
+                role: hide(&row.role),
+                version: hide(&row.version),
                 db_size: row.db_size,
                 message: hide(&row.why),
             })
             .collect(),
         members: members
             .iter()
-            .take(MOST_ROWS)
             .map(|row| MemberStatus {
                 name: row.name.clone(),
                 ready: row.ready,
-                mode: row.mode.clone(),
-                version: row.version.clone(),
+                mode: hide(&row.mode),
+                version: hide(&row.version),
                 message: hide(&row.why),
             })
             .collect(),
@@ -128,7 +128,7 @@ fn of_report(report: &Report, hide: impl Fn(&str) -> String) -> Look {
             .unfinished
             .as_ref()
             .map(|journal| hide(&format!("the {} by {} {}", journal.operation, journal.who, journal.fate()))),
-        problems: problems.iter().take(MOST_ROWS).map(|problem| hide(problem)).collect(),
+        problems: problems.iter().map(|problem| hide(problem)).collect(),
         ..Look::default()
     }
 }
@@ -155,7 +155,9 @@ fn of_plan(plan: &Plan, hide: impl Fn(&str) -> String) -> PlanStatus {
             failures.map(|failure| format!("{}: {}: {}", failure.host, failure.task, failure.message)).collect();
         hide(&format!("{}: {}", planned.stage.name(), why.join("; ")))
     });
+    let members = plan.stages.iter().flat_map(|planned| planned.refused_members());
     PlanStatus {
+        refused_members: members.map(|failure| hide(&format!("{}: {}", failure.host, failure.message))).collect(),
         digest: (!plan.is_empty()).then(|| plan.digest()),
         changes: stages().map(|planned| i64::try_from(planned.found.changes.len()).unwrap_or(i64::MAX)).sum(),
         removals: match stages().any(|planned| planned.stage == Stage::Removals) {

@@ -6,8 +6,8 @@ mod record;
 mod run;
 
 pub use look::look_at_hosts;
-pub use record::{HEARTBEAT, RunRecord, is_alive};
-pub use run::{RunResult, RunWork, carry_out_run};
+pub use record::{HEARTBEAT, INTERRUPTED, RunRecord, SILENCE};
+pub use run::{LOCKED_BY_ITSELF, RunResult, RunWork, carry_out_run};
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

@@ -2,11 +2,16 @@
 
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::destroy::Removal;
+use crate::deployment::lock;
 use crate::deployment::operation::{Operation, PreparedOperation};
 use crate::deployment::plan::{Plan, asked};
 use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
 use crate::resource::status::short_message;
 use crate::resource::{AgreedPlan, RunOperation, RunSpec};
+
+/// The reason of a run that finds an earlier process of its own at work on the hosts, although the API has not heard of that one for
+/// some time.
+pub const LOCKED_BY_ITSELF: &str = "LockHeldByItself";
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +37,7 @@ impl RunResult {
         let reason = match error {
             Error::Lock(_) => "LockHeld",
             Error::Paused { .. } => "Paused",
-            Error::Moved { .. } | Error::UnplannedRemovals { .. } => "PlanChanged",
+            Error::Moved { .. } | Error::SpecChanged { .. } | Error::UnplannedRemovals { .. } => "PlanChanged",
             Error::Unfinished { .. } => "OtherOperationUnfinished",
             _ => "Error",
         };
@@ -86,22 +91,46 @@ pub struct RunWork<'a, Agree> {
 /// It could not be begun, or could not continue.
 pub async fn carry_out_run<Agree>(site: &Site, work: RunWork<'_, Agree>, control: &Control) -> Result<RunResult, Error>
 where
-    Agree: AsyncFnOnce(AgreedPlan) -> Result<(), String>,
+    Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
     let (name, spec) = (work.name, work.spec);
     let command = format!("windlass {} (the run {name})", spec.operation.command());
     let request = LockRequest { command, breaks: false, abandons: false };
-    match spec.operation {
-        RunOperation::Apply => apply(site, work, &request, control).await,
-        RunOperation::Upgrade => {
-            operation(site, Operation::Upgrade { component: None, bundle: None }, &request, control).await
+    match operate(site, work, &request, control).await {
+        Err(Error::Lock(lock::Error::Held(holder))) if holder.record.command == request.command => {
+            let message = format!("{} is at work for it on the hosts", holder.record.holder);
+            Ok(RunResult::refused(LOCKED_BY_ITSELF, message))
         }
-        RunOperation::Rollback => operation(site, Operation::Rollback { component: None }, &request, control).await,
-        RunOperation::RenewCertificates => operation(site, Operation::RenewCertificates, &request, control).await,
+        done => done,
+    }
+}
+
+async fn operate<Agree>(
+    site: &Site,
+    work: RunWork<'_, Agree>,
+    request: &LockRequest,
+    control: &Control,
+) -> Result<RunResult, Error>
+where
+    Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
+{
+    let spec = work.spec;
+    match spec.operation {
+        RunOperation::Apply => apply(site, work, request, control).await,
+        RunOperation::Upgrade => {
+            operation(site, work, Operation::Upgrade { component: None, bundle: None }, request, control).await
+        }
+        RunOperation::Rollback => {
+            operation(site, work, Operation::Rollback { component: None }, request, control).await
+        }
+        RunOperation::RenewCertificates => operation(site, work, Operation::RenewCertificates, request, control).await,
         RunOperation::Destroy => {
             let removal = Removal::prepare(site, control).await?;
+            if let Err(why) = agree_to_operation(&work, control).await {
+                return Ok(not_agreed(&why));
+            }
             let name = spec.confirm.as_deref().unwrap_or_default();
-            let outcome = removal.carry_out(name, &request, control).await?;
+            let outcome = removal.carry_out(name, request, control).await?;
             Ok(RunResult::ended(outcome, "nothing is left of the deployment on its hosts"))
         }
     }
@@ -114,7 +143,7 @@ async fn apply<Agree>(
     control: &Control,
 ) -> Result<RunResult, Error>
 where
-    Agree: AsyncFnOnce(AgreedPlan) -> Result<(), String>,
+    Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
     let Some(proposal) = Proposal::make(site, None, None, request, control).await? else {
         return Ok(RunResult::ended(Outcome::Interrupted, ""));
@@ -126,14 +155,10 @@ where
         Ok(removals) => removals,
         Err(refused) => return Ok(refused),
     };
-    let agreed = AgreedPlan {
-        asked: asked(&plan.observed).unwrap_or_default(),
-        removals: removals.clone(),
-        record: control.id.to_string(),
-    };
+    let agreed =
+        AgreedPlan { asked: asked(&plan.observed), removals: removals.clone(), records: records(work.agreed, control) };
     if let Err(why) = (work.agree)(agreed).await {
-        let message = format!("cannot write what is about to be applied, so nothing was changed: {why}");
-        return Ok(RunResult::refused("Error", message));
+        return Ok(not_agreed(&why));
     }
     let removals = removals.len();
     match proposal.apply(Agreement { plan: true, removals }, request, control).await? {
@@ -166,6 +191,16 @@ where
     }
 }
 
+/// The processes of this run that may have changed something: those before this one, and this one.
+fn records(agreed: Option<&AgreedPlan>, control: &Control) -> Vec<String> {
+    let before = agreed.map(|agreed| agreed.records.clone()).unwrap_or_default();
+    before.into_iter().chain([control.id.to_string()]).collect()
+}
+
+fn not_agreed(why: &str) -> RunResult {
+    RunResult::refused("Error", format!("cannot write what is about to be done, so nothing was changed: {why}"))
+}
+
 /// The members that may leave, if the plan may be applied: it is the one that the Run names, or what is left of it.
 ///
 /// `journal`: of an apply that did not come to its end, its id and the digest of what was asked for.
@@ -184,8 +219,12 @@ fn permitted(
     // the request is the same.
     let asked = asked(&plan.observed);
     let resumed = agreed.filter(|agreed| {
-        asked.as_ref() == Some(&agreed.asked)
-            && (plan.is_empty() || journal == Some((agreed.record.as_str(), agreed.asked.as_str())))
+        asked.is_some()
+            && asked == agreed.asked
+            && (plan.is_empty()
+                || journal.is_some_and(|(record, digest)| {
+                    Some(digest) == agreed.asked.as_deref() && agreed.records.iter().any(|it| it == record)
+                }))
     });
     let Some(agreed) = resumed else {
         let now = if plan.is_empty() { "there is nothing to do now".to_owned() } else { format!("it is {digest} now") };
@@ -201,12 +240,24 @@ fn permitted(
     Ok(agreed.removals.clone())
 }
 
-async fn operation(
+/// Keeps that hosts are about to be changed: from now on the run is resumed, if this process ends in the middle, at any time.
+async fn agree_to_operation<Agree>(work: &RunWork<'_, Agree>, control: &Control) -> Result<(), String>
+where
+    Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
+{
+    (work.agree)(AgreedPlan { records: records(work.agreed, control), ..AgreedPlan::default() }).await
+}
+
+async fn operation<Agree>(
     site: &Site,
+    work: RunWork<'_, Agree>,
     operation: Operation,
     request: &LockRequest,
     control: &Control,
-) -> Result<RunResult, Error> {
+) -> Result<RunResult, Error>
+where
+    Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
+{
     let Some(prepared) = PreparedOperation::make(site, operation, request, true, control).await? else {
         return Ok(RunResult::ended(Outcome::Interrupted, ""));
     };
@@ -219,6 +270,9 @@ async fn operation(
     }
     if prepared.is_empty() {
         return Ok(RunResult::ended(Outcome::Ok, "there was nothing to do"));
+    }
+    if let Err(why) = agree_to_operation(&work, control).await {
+        return Ok(not_agreed(&why));
     }
     Ok(RunResult::ended(prepared.carry_out(request, control).await?, "it was carried out on all hosts"))
 }
@@ -286,7 +340,12 @@ mod tests {
         let run = spec(Some(plan("1", &["/a", "/b"], &[]).digest()));
         let left = plan("1", &["/b"], &[]);
         let request = asked(&left.observed).unwrap();
-        let agreed = AgreedPlan { asked: request.clone(), removals: Vec::new(), record: "r1".into() };
+        let agreed = AgreedPlan {
+            asked: Some(request.clone()),
+            removals: Vec::new(),
+            // The second process was killed before it wrote a journal.
+            records: vec!["r1".into(), "r2".into()],
+        };
         let own = Some(("r1", request.as_str()));
         assert!(permitted(&run, Some(&agreed), &left, own).is_ok());
         assert!(permitted(&run, Some(&agreed), &plan("1", &[], &[]), None).is_ok());

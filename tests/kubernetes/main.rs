@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 mod credentials;
+mod jobs;
 mod live;
 mod members;
 mod operator;

@@ -3,7 +3,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use crate::server::Server;
 use crate::{definitions, definitions_without_rules, programs};
 
 /// Nothing listens at the address of its host.
-const DEPLOYMENT: &str = r#"
+pub(crate) const DEPLOYMENT: &str = r#"
 apiVersion: windlass.dev/v1alpha1
 kind: KarmadaDeployment
 metadata: {name: prod, namespace: default}
@@ -25,13 +24,13 @@ spec:
   etcd: {managed: {hosts: [cp-1]}}
 "#;
 
-struct Bench {
-    server: Server,
-    scratch: tempfile::TempDir,
+pub(crate) struct Bench {
+    pub(crate) server: Server,
+    pub(crate) scratch: tempfile::TempDir,
 }
 
 impl Bench {
-    fn start() -> Bench {
+    pub(crate) fn start() -> Bench {
         let (etcd, apiserver) = programs().expect("kube-apiserver and etcd are in WINDLASS_KUBERNETES_DIR");
         let mut server = Server::start(&etcd, &apiserver);
         server.ready();
@@ -42,7 +41,7 @@ impl Bench {
         Bench { server, scratch: tempfile::tempdir().unwrap() }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
         command
             .env("NO_COLOR", "1")
@@ -59,7 +58,7 @@ impl Bench {
     }
 
     /// An operator, and the address of its probes. What it says is in a file.
-    fn operator(&self, name: &str, more: &[&str]) -> Operator {
+    pub(crate) fn operator(&self, name: &str, more: &[&str]) -> Operator {
         let address = format!("127.0.0.1:{}", free_port());
         let log = self.scratch.path().join(name);
         let file = std::fs::File::create(&log).unwrap();
@@ -70,21 +69,21 @@ impl Bench {
         Operator { process, address, log }
     }
 
-    fn deployment(&self) -> Json {
+    pub(crate) fn deployment(&self) -> Json {
         self.server.get(&["kd", "prod"]).unwrap()
     }
 
-    fn run(&self, name: &str) -> Json {
+    pub(crate) fn run(&self, name: &str) -> Json {
         self.server.get(&["runs", name]).unwrap()
     }
 
-    fn create_run(&self, name: &str, spec: &str) {
+    pub(crate) fn create_run(&self, name: &str, spec: &str) {
         let text = format!("apiVersion: windlass.dev/v1alpha1\nkind: Run\nmetadata: {{name: {name}}}\nspec: {spec}\n");
         self.server.kubectl(&["create", "-f", "-"], &text).unwrap();
     }
 }
 
-struct Operator {
+pub(crate) struct Operator {
     process: Child,
     address: String,
     log: std::path::PathBuf,
@@ -104,7 +103,7 @@ impl Operator {
         self.ask("/metrics").contains("windlass_leader 1")
     }
 
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
@@ -125,7 +124,7 @@ impl Drop for Operator {
 }
 
 /// Waits for something that must come.
-fn until(what: &str, is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool, otherwise: impl Fn() -> String) {
     let since = Instant::now();
     while !is_so() {
         assert!(since.elapsed() < Duration::from_secs(180), "never: {what}: {}", otherwise());
@@ -134,7 +133,7 @@ fn until(what: &str, is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
 }
 
 /// The status and the reason of a condition.
-fn condition(object: &Json, kind: &str) -> String {
+pub(crate) fn condition(object: &Json, kind: &str) -> String {
     let conditions = object["status"]["conditions"].as_array();
     let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
     found.map_or(String::new(), |found| {
@@ -260,7 +259,45 @@ fn of_two_workers_one_does_the_run_and_says_how_it_ended() {
     assert_eq!(condition(&bench.run("other"), "Succeeded"), "False OtherDeployment");
     let gone = work("nowhere").wait_with_output().unwrap();
     assert!(!gone.status.success(), "{}", String::from_utf8_lossy(&gone.stderr));
-    assert!(!Path::new("credentials").exists());
+    assert!(!bench.scratch.path().join("credentials").exists());
+}
+
+#[test]
+#[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR"]
+fn a_worker_whose_run_another_one_has_taken_over_stops_and_writes_nothing() {
+    let bench = Bench::start();
+    // A host that accepts connections and says nothing keeps the worker at work.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    bench.server.apply(&DEPLOYMENT.replace("port: 1,", &format!("port: {port},")));
+    bench.create_run("taken", "{deployment: prod, operation: Apply}");
+    let playbooks = crate::root().join("playbooks").display().to_string();
+    let arguments = ["worker", "-f", "kube:default/prod", "--run", "taken", "--playbooks", &playbooks];
+    let worker = bench.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let record = || bench.run("taken")["status"]["worker"]["record"].clone();
+    until("the run is claimed", || record().is_string(), String::new);
+    // As another worker does after a minute without a sign of life.
+    let mut run = bench.run("taken");
+    let first = run["status"]["worker"]["record"].clone();
+    run["status"]["worker"]["record"] = "another".into();
+    run["status"]["attempts"] = 2.into();
+    let status = "/apis/windlass.dev/v1alpha1/namespaces/default/runs/taken/status";
+    until(
+        "the run is another worker's",
+        || {
+            run["metadata"]["resourceVersion"] = bench.run("taken")["metadata"]["resourceVersion"].clone();
+            bench.server.kubectl(&["replace", "--raw", status, "-f", "-"], &run.to_string()).is_ok()
+        },
+        String::new,
+    );
+    let output = worker.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("another process does the run taken now"), "{words}");
+    let run = bench.run("taken");
+    assert_eq!(run["status"]["worker"]["record"], "another", "{first} has written after it was replaced: {run:#}");
+    assert_eq!(condition(&run, "Succeeded"), "Unknown Running", "{words}");
+    assert_eq!(run["status"]["completionTime"], Json::Null);
+    drop(silent);
 }
 
 /// The rights that are shipped are enough, and lead to no other Secrets.

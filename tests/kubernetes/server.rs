@@ -70,7 +70,7 @@ impl Server {
         let port = free_port();
         let mut flags = vec![
             ("kubeconfig", at("kubeconfig")),
-            ("controllers", "serviceaccount-token,namespace,garbagecollector".to_owned()),
+            ("controllers", "serviceaccount-token,namespace,garbagecollector,job".to_owned()),
             ("service-account-private-key-file", at("sa.key")),
             ("root-ca-file", at("ca.crt")),
             ("leader-elect", "false".to_owned()),
@@ -132,6 +132,11 @@ impl Server {
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.scratch.path().join("kubeconfig")
+    }
+
+    /// The certificate authority, and the certificate and key of an administrator.
+    pub(crate) fn certificates(&self) -> [PathBuf; 3] {
+        ["ca.crt", "admin.crt", "admin.key"].map(|name| self.scratch.path().join(name))
     }
 
     pub(crate) fn url(&self) -> String {

@@ -18,7 +18,9 @@ use crate::resource::AgreedPlan;
 use crate::resource::status::{Look, short_message};
 use crate::runs::RunId;
 use crate::value::mutex::Mutex;
-use crate::worker::{HEARTBEAT, RunRecord, RunResult, RunWork, carry_out_run, look_at_hosts, time_text};
+use crate::worker::{
+    HEARTBEAT, LOCKED_BY_ITSELF, RunRecord, RunResult, RunWork, carry_out_run, look_at_hosts, time_text,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkerArgs {
@@ -86,14 +88,24 @@ fn do_run(args: &WorkerArgs, live: &LiveName, name: &str) -> Result<ExitCode, Cl
     } else {
         carried_out(args, &run, record)
     };
-    if result.outcome == Outcome::Interrupted && !stops {
-        launch::wait(async || run.give_back().await);
-        note(&format!("the run {name} was interrupted: another process resumes it"));
+    let attempts = run.run.status.as_ref().map_or(1, |status| status.attempts);
+    let given_back = match result.outcome {
+        // A process that was asked to end does not count: its machine may be emptied again and again.
+        Outcome::Interrupted if !stops => Some(("its process was stopped".to_owned(), attempts.saturating_sub(1))),
+        _ if result.reason == LOCKED_BY_ITSELF => Some((result.message.clone(), attempts)),
+        _ => None,
+    };
+    if let Some((why, attempts)) = given_back {
+        launch::wait(async || run.give_back(&why, attempts).await);
+        note(&format!("the run {name} did not come to its end: {why}; another process resumes it"));
         return Ok(ExitCode::Interrupted);
     }
-    launch::wait(async || run.finish(&result, generation).await)
+    let written = launch::wait(async || run.finish(&result, generation).await)
         .map_err(|why| anyhow!("cannot write how the run {name} ended: {why}"))?;
     note(&format!("{}: {}", result.reason, result.message));
+    if !written {
+        note(&format!("another process does the run {name} now, or it is gone: its result is not written"));
+    }
     Ok(result.outcome.into())
 }
 

@@ -11,7 +11,7 @@ use crate::modules::{Controller, Error, vault_file};
 use crate::template::Options;
 use crate::value::Value;
 use crate::value::origin::Source;
-use crate::value::yaml::{self, Node, NodeKind};
+use crate::value::yaml::{self, Node};
 
 /// One object that is wanted, or unwanted.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,7 +135,7 @@ fn of_text(text: &str, path: &Path, given: DefinitionArguments<'_>) -> Result<Ve
         Error::Failed { message, hint } => Error::Failed { message: format!("{}: {message}", path.display()), hint },
         other => other,
     };
-    objects(documents.iter().map(json).collect(), given).map_err(named)
+    objects(documents.iter().map(Node::to_json).collect(), given).map_err(named)
 }
 
 /// Empty documents are skipped; lists of any kind count as what is in them.
@@ -154,27 +154,6 @@ fn objects(bodies: Vec<Json>, given: DefinitionArguments<'_>) -> Result<Vec<Obje
         }
     }
     Ok(found)
-}
-
-/// YAML as data, with nothing in it taken for a template.
-fn json(node: &Node) -> Json {
-    match &node.kind {
-        NodeKind::Null => Json::Null,
-        NodeKind::Bool(truth) => Json::Bool(*truth),
-        NodeKind::Int(number) => Json::from(*number),
-        NodeKind::BigInt(number) => u64::try_from(*number).map_or_else(|_| Json::from(number.to_string()), Json::from),
-        NodeKind::Float(number) => Json::from(*number),
-        NodeKind::Str(text) => Json::from(&**text),
-        NodeKind::Seq(items) => items.iter().map(json).collect(),
-        NodeKind::Map(pairs) => Json::Object(pairs.iter().map(|(name, value)| (key(name), json(value))).collect()),
-    }
-}
-
-fn key(node: &Node) -> String {
-    match json(node) {
-        Json::String(text) => text,
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ fn any_view(random: &mut StdRng) -> DeploymentView {
             stop: any(random),
             deleted: random.random_bool(0.1),
             attempts: random.random_range(0..7),
+            has_changed: any(random),
             state: match random.random_range(0..12) {
                 0 => RunState::Waiting,
                 1 => RunState::Running,
@@ -53,6 +54,8 @@ fn any_view(random: &mut StdRng) -> DeploymentView {
             }),
         }),
         changed_since_run: any(random),
+        destroyed: any(random),
+        changed_since_destroyed: any(random),
         looking: any(random),
         runs,
     }
@@ -76,7 +79,7 @@ fn whatever_is_known_one_change_at_a_time_and_none_where_none_is_allowed() {
         assert!(count <= 1, "two changes at once: {view:#?} {decision:?}");
         assert!(!(view.paused && count > 0), "a change while paused: {view:#?} {decision:?}");
         assert!(limits.may_run || count == 0, "a change over the limit: {view:#?} {decision:?}");
-        assert!(!(view.looking && count > 0 && !matches!(decision.actions.last(), Some(Action::Apply { .. }))));
+        assert!(!(view.looking && count > 0), "a change during a look: {view:#?} {decision:?}");
         for action in &decision.actions {
             match action {
                 Action::Apply { digest } => {
@@ -90,7 +93,7 @@ fn whatever_is_known_one_change_at_a_time_and_none_where_none_is_allowed() {
                     let run = view.runs.iter().find(|run| run.name == *name).unwrap();
                     assert!(matches!(run.state, RunState::Waiting | RunState::Lost) && !run.stop && !run.deleted);
                     assert!(!view.deleted || run.operation == RunOperation::Destroy);
-                    assert!(view.window == Window::Open || run.state == RunState::Lost, "outside of a window");
+                    assert!(view.window == Window::Open || run.has_changed, "outside of a window");
                 }
                 Action::End { run, .. } => {
                     let run = view.runs.iter().find(|it| it.name == *run).unwrap();
@@ -109,12 +112,7 @@ fn whatever_is_known_one_change_at_a_time_and_none_where_none_is_allowed() {
                             .any(|it| matches!(it, Action::End { run: name, .. } if *name == run.name))
                     };
                     assert!(view.deleted && !view.runs.iter().any(|run| open(run) && !ends(run)));
-                    let last = view.runs.iter().rev().find(|run| !open(run));
-                    let destroyed = last.is_some_and(|run| {
-                        run.operation == RunOperation::Destroy
-                            && matches!(run.state, RunState::Ended { well: true, .. })
-                    });
-                    assert!(view.deletion_policy == DeletionPolicy::Keep || destroyed);
+                    assert!(view.deletion_policy == DeletionPolicy::Keep || view.destroyed);
                 }
                 Action::Look => assert!(limits.may_look && !view.looking && running == 0),
             }
@@ -186,7 +184,16 @@ fn a_deployment_gets_where_its_spec_says_whatever_ends_in_the_middle() {
 
 fn run(name: &str, operation: RunOperation, state: RunState, digest: Option<&str>) -> RunView {
     let plan_digest = digest.map(str::to_owned);
-    RunView { name: name.into(), operation, plan_digest, stop: false, deleted: false, attempts: 1, state }
+    RunView {
+        name: name.into(),
+        operation,
+        plan_digest,
+        stop: false,
+        deleted: false,
+        attempts: 1,
+        has_changed: state != RunState::Waiting,
+        state,
+    }
 }
 
 fn plain() -> DeploymentView {
@@ -199,6 +206,8 @@ fn plain() -> DeploymentView {
         deletion_policy: DeletionPolicy::Keep,
         look: None,
         changed_since_run: false,
+        destroyed: false,
+        changed_since_destroyed: false,
         looking: false,
         runs: Vec::new(),
     }
@@ -231,7 +240,10 @@ fn a_change_waits_for_a_window_and_one_that_was_begun_does_not() {
     assert_eq!((decision.actions.len(), decision.again), (0, 300));
     view.runs.push(run("r", RunOperation::Upgrade, RunState::Waiting, None));
     assert_eq!(decide(&view, LIMITS, NOW).blocked, Some(Blocked::OutsideWindow { until: NOW + 300 }));
+    // Its process has ended before it changed anything, and afterwards.
     view.runs[0].state = RunState::Lost;
+    assert_eq!(decide(&view, LIMITS, NOW).blocked, Some(Blocked::OutsideWindow { until: NOW + 300 }));
+    view.runs[0].has_changed = true;
     assert_eq!(decide(&view, LIMITS, NOW).actions, [Action::Start("r".into())]);
     view.runs.clear();
     view.look = None;
@@ -266,6 +278,10 @@ fn of_two_waiting_applies_the_newer_counts() {
     view.runs.push(run("new", RunOperation::Apply, RunState::Waiting, Some("b")));
     let actions = decide(&view, LIMITS, NOW).actions;
     assert_eq!(actions, [Action::End { run: "old".into(), reason: "Superseded" }, Action::Start("new".into())]);
+    // Not if it will not be done itself.
+    view.runs[1].stop = true;
+    let actions = decide(&view, LIMITS, NOW).actions;
+    assert_eq!(actions, [Action::End { run: "new".into(), reason: "Stopped" }, Action::Start("old".into())]);
 }
 
 #[test]
@@ -307,9 +323,9 @@ fn an_object_that_was_deleted_goes_at_once_or_after_its_hosts_were_cleaned() {
     assert_eq!(actions, [Action::End { run: "a".into(), reason: "DeploymentDeleted" }, Action::Start("d".into())]);
     view.runs.pop();
     view.runs.push(run("d", RunOperation::Destroy, RunState::Ended { well: true, at: NOW }, None));
+    view.destroyed = true;
     assert!(decide(&view, LIMITS, NOW).actions.contains(&Action::Release));
-    // What was installed again afterwards has to be destroyed again.
-    view.runs.push(run("again", RunOperation::Apply, RunState::Ended { well: true, at: NOW }, None));
+    view.destroyed = false;
     assert_eq!(decide(&view, LIMITS, NOW).blocked, Some(Blocked::AwaitingDestroy));
 }
 
@@ -317,11 +333,31 @@ fn an_object_that_was_deleted_goes_at_once_or_after_its_hosts_were_cleaned() {
 fn what_was_destroyed_is_not_installed_again_unasked() {
     let mut view = planned("a");
     view.apply = ApplyPolicy::Automatic;
-    view.runs.push(run("d", RunOperation::Destroy, RunState::Ended { well: true, at: NOW - 100 }, None));
+    view.destroyed = true;
     let decision = decide(&view, LIMITS, NOW);
     assert_eq!((decision.actions.len(), decision.blocked), (0, Some(Blocked::Destroyed)));
+    // Another window, or paused and not any more: that says nothing about the hosts.
     view.changed_since_run = true;
+    assert_eq!(decide(&view, LIMITS, NOW).blocked, Some(Blocked::Destroyed));
+    view.changed_since_destroyed = true;
     assert_eq!(decide(&view, LIMITS, NOW).actions, [Action::Apply { digest: "a".into() }]);
+}
+
+#[test]
+fn it_is_known_that_a_deployment_was_destroyed_until_it_is_installed_again() {
+    let ended = |operation, well, at| run("r", operation, RunState::Ended { well, at }, None);
+    let destroy = ended(RunOperation::Destroy, true, NOW);
+    let before = ended(RunOperation::Apply, true, NOW - 50);
+    assert_eq!(destroyed_at(None, &[before.clone()]), None);
+    assert_eq!(destroyed_at(None, &[before.clone(), ended(RunOperation::Destroy, false, NOW)]), None);
+    assert_eq!(destroyed_at(None, &[before.clone(), destroy.clone()]), Some(NOW));
+    // Its Run was deleted.
+    assert_eq!(destroyed_at(Some(NOW), &[before.clone()]), Some(NOW));
+    // One that was refused has installed nothing.
+    let refused = RunView { has_changed: false, ..ended(RunOperation::Apply, false, NOW + 50) };
+    assert_eq!(destroyed_at(None, &[before.clone(), destroy.clone(), refused]), Some(NOW));
+    assert_eq!(destroyed_at(None, &[destroy.clone(), ended(RunOperation::Apply, false, NOW + 50)]), None);
+    assert_eq!(destroyed_at(Some(NOW), &[run("r", RunOperation::Apply, RunState::Running, None)]), None);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod scalar;
 pub use duplicates::{DuplicateKeys, Duplicates, warning};
 pub use emit::{FlowStyle, YamlStyle, emit};
 
+use serde_json::Value as Json;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -136,6 +137,28 @@ pub fn printable(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 impl Node {
+    /// As data, with nothing in it taken for a template. Names that are no text become their text.
+    pub fn to_json(&self) -> Json {
+        match &self.kind {
+            NodeKind::Null => Json::Null,
+            NodeKind::Bool(truth) => Json::Bool(*truth),
+            NodeKind::Int(number) => Json::from(*number),
+            NodeKind::BigInt(number) => {
+                u64::try_from(*number).map_or_else(|_| Json::from(number.to_string()), Json::from)
+            }
+            NodeKind::Float(number) => Json::from(*number),
+            NodeKind::Str(text) => Json::from(&**text),
+            NodeKind::Seq(items) => items.iter().map(Node::to_json).collect(),
+            NodeKind::Map(pairs) => {
+                let name = |node: &Node| match node.to_json() {
+                    Json::String(text) => text,
+                    other => other.to_string(),
+                };
+                Json::Object(pairs.iter().map(|(key, value)| (name(key), value.to_json())).collect())
+            }
+        }
+    }
+
     /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {

@@ -36,6 +36,18 @@ eventually run_is other 'False PlanChanged'
 trees >"$scratch/looked"
 same_trees "$scratch/before" "$scratch/looked"
 
+# A spec that is changed during an apply is not applied: nobody has agreed to it.
+run_of early "$(digest)"
+is_applying_early() { grep -q 'applying etcd' "$state/operator.log"; }
+eventually is_applying_early
+spec='  components: {karmadaScheduler: {extraArgs: {v: "3"}}}
+'
+deployment "$spec" | at_management apply --validate=false -f -
+eventually run_is early 'False PlanChanged'
+at_management get run early -o 'jsonpath={.status.conditions[0].message}' | grep -q 'the spec of prod was changed' || broken "the reason is not there"
+on h1 '! test -e /etc/systemd/system/karmada-scheduler.service' || broken "a later stage was begun"
+eventually has_condition prod Blocked 'True AwaitingApproval'
+
 run_of install "$(digest)"
 eventually run_is install 'Unknown Running'
 eventually has_condition prod Progressing 'True Applying'
@@ -65,7 +77,7 @@ eventually has_condition prod Degraded 'True Unhealthy'
 eventually has_condition prod Drifted 'True HostsDiffer'
 on h2 '! systemctl is-active --quiet karmada-scheduler' || broken "the operator has started it without approval"
 # Then automatically.
-deployment '  apply: Automatic
+deployment "$spec"'  apply: Automatic
 ' | at_management apply --validate=false -f -
 eventually has_condition prod Ready 'True Ready'
 on h2 systemctl is-active --quiet karmada-scheduler
@@ -77,7 +89,7 @@ at_management delete secret prod-credentials
 digests() { for h in h1 h2 h3; do on $h "find /etc -path '*/pki/*' -type f | sort | xargs sha256sum"; done; }
 digests >"$scratch/keys"
 applying=$(grep -c 'applying etcd' "$state/operator.log")
-deployment '  apply: Automatic
+deployment "$spec"'  apply: Automatic
 ' | sed 's/managed: {/&quotaBackendBytes: 3221225472, /' | at_management apply --validate=false -f -
 eventually has_condition prod Blocked 'True PlanRefused'
 digests >"$scratch/keys-now"
@@ -107,7 +119,7 @@ hosts start h3
 eventually has_condition prod Ready 'True Ready'
 
 # It goes only by its name.
-deployment '  deletionPolicy: Destroy
+deployment "$spec"'  deletionPolicy: Destroy
 ' | at_management apply --validate=false -f -
 destroys() { at_management get kd prod -o 'jsonpath={.metadata.finalizers}' | grep -q windlass.dev/destroy; }
 eventually destroys
