@@ -175,7 +175,7 @@ impl Jobs {
         job.metadata = ObjectMeta {
             name: Some(job_name(run)),
             namespace: Some(namespace.to_owned()),
-            owner_references: run.controller_owner_ref(&()).map(|owner| vec![owner]),
+            owner_references: run.owner_ref(&()).map(|owner| vec![owner]),
             ..job.metadata
         };
         let spec = job.spec.get_or_insert_default();

@@ -2,6 +2,7 @@
 //! accepts connections and says nothing, so that a worker is at work as long as the test wants.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,7 +30,7 @@ impl Bench {
     }
 
     /// The Job that the operator makes Jobs from.
-    fn template(&self) -> String {
+    fn template(&self, kubeconfig: &Path) -> String {
         let here = self.scratch.path().display();
         let variable = |name: &str, value: String| json!({"name": name, "value": value});
         let container = json!({
@@ -37,7 +38,7 @@ impl Bench {
             "image": "windlass",
             "env": [
                 variable("HOME", here.to_string()),
-                variable("KUBECONFIG", self.server.kubeconfig().display().to_string()),
+                variable("KUBECONFIG", kubeconfig.display().to_string()),
                 variable("WINDLASS_RESOURCE_BUNDLES", "bundle=bundle".to_owned()),
                 variable("WINDLASS_RESOURCE_NETWORKS", "127.0.0.0/8".to_owned()),
                 variable("WINDLASS_RUNS", "true".to_owned()),
@@ -77,8 +78,23 @@ fn a_run_is_done_by_a_job_and_resumed_by_another_one() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     bench.server.apply(&DEPLOYMENT.replace("port: 1,", &format!("port: {port},")));
-    let operator = bench.operator("operator", &["--job-template", &bench.template()]);
+    // A Run that is there at the start does not wait for the first look.
     bench.create_run("one", "{deployment: prod, operation: Apply}");
+    bench.apply_rights();
+    bench.server.kubectl(&["create", "serviceaccount", "windlass-runner"], "").unwrap();
+    let of_operator = bench.kubeconfig_of("windlass-system", "windlass-operator");
+    let of_jobs = bench.kubeconfig_of("default", "windlass-runner");
+    let operator = bench.operator_as(&of_operator, "operator", &["--job-template", &bench.template(&of_jobs)]);
+    let is_refused = || condition(&bench.deployment(), "Blocked") == "True ActionFailed";
+    until("the operator may create no Job", is_refused, || format!("{:#} {}", bench.deployment(), operator.words()));
+    for (role, account) in [
+        ("windlass-jobs", "windlass-system:windlass-operator"),
+        ("windlass-runner", "default:windlass-runner"),
+        ("windlass-worker", "default:windlass-runner"),
+    ] {
+        let (role, account) = (format!("--clusterrole={role}"), format!("--serviceaccount={account}"));
+        bench.server.kubectl(&["create", "rolebinding", &role[14..], &role, &account], "").unwrap();
+    }
     let shown = || format!("{:#} {:#?} {}", bench.run("one"), bench.list("jobs"), operator.words());
     let record = || bench.run("one")["status"]["worker"]["record"].as_str().unwrap_or_default().to_owned();
     until("a pod has claimed the run", || !record().is_empty(), shown);

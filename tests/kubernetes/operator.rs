@@ -59,18 +59,45 @@ impl Bench {
 
     /// An operator, and the address of its probes. What it says is in a file.
     pub(crate) fn operator(&self, name: &str, more: &[&str]) -> Operator {
+        self.operator_as(&self.server.kubeconfig(), name, more)
+    }
+
+    /// One with the rights of a kubeconfig.
+    pub(crate) fn operator_as(&self, kubeconfig: &std::path::Path, name: &str, more: &[&str]) -> Operator {
         let address = format!("127.0.0.1:{}", free_port());
         let log = self.scratch.path().join(name);
         let file = std::fs::File::create(&log).unwrap();
         let playbooks = crate::root().join("playbooks").display().to_string();
         let options = ["operator", "--look-every", "3600", "--listen", &address, "--playbooks", &playbooks];
         let mut command = self.command(&[&options[..], more].concat());
-        let process = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
-        Operator { process, address, log }
+        let command = command.env("KUBECONFIG", kubeconfig).stdout(file.try_clone().unwrap()).stderr(file);
+        Operator { process: command.spawn().unwrap(), address, log }
     }
 
     pub(crate) fn deployment(&self) -> Json {
         self.server.get(&["kd", "prod"]).unwrap()
+    }
+
+    /// What `kubectl apply -k` creates, beside the definitions.
+    pub(crate) fn apply_rights(&self) {
+        let directory = crate::root().join("packaging/kubernetes").display().to_string();
+        let built = self.server.kubectl(&["kustomize", &directory], "").unwrap();
+        // An old server takes no rules; they are there already without these.
+        let others = built.split("---\n").filter(|document| !document.contains("CustomResourceDefinition"));
+        self.server.apply(&others.collect::<Vec<_>>().join("---\n"));
+    }
+
+    /// A kubeconfig with the rights of an account.
+    pub(crate) fn kubeconfig_of(&self, namespace: &str, account: &str) -> std::path::PathBuf {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let request = r#"{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}"#;
+        let answer = self.server.kubectl(&["create", "--raw", &path, "-f", "-"], request).unwrap();
+        let token = serde_json::from_str::<Json>(&answer).unwrap()["status"]["token"].as_str().unwrap().to_owned();
+        let kubeconfig = self.scratch.path().join(account);
+        let mut config: Json = serde_yaml::from_str(&self.server.whole_kubeconfig()).unwrap();
+        config["users"] = serde_json::json!([{"name": "admin", "user": {"token": token}}]);
+        std::fs::write(&kubeconfig, config.to_string()).unwrap();
+        kubeconfig
     }
 
     pub(crate) fn run(&self, name: &str) -> Json {
@@ -305,35 +332,11 @@ fn a_worker_whose_run_another_one_has_taken_over_stops_and_writes_nothing() {
 #[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR"]
 fn an_operator_works_with_the_rights_that_are_shipped() {
     let bench = Bench::start();
-    let built =
-        bench.server.kubectl(&["kustomize", &crate::root().join("packaging/kubernetes").display().to_string()], "");
-    let built = built.unwrap();
-    // An old server takes no rules; they are there already without these.
-    let others = built.split("---\n").filter(|document| !document.contains("CustomResourceDefinition"));
-    bench.server.apply(&others.collect::<Vec<_>>().join("---\n"));
+    bench.apply_rights();
     bench.server.apply(DEPLOYMENT);
 
-    let account = "/api/v1/namespaces/windlass-system/serviceaccounts/windlass-operator/token";
-    let request = r#"{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}"#;
-    let answer = bench.server.kubectl(&["create", "--raw", account, "-f", "-"], request).unwrap();
-    let token = serde_json::from_str::<Json>(&answer).unwrap()["status"]["token"].as_str().unwrap().to_owned();
-    let kubeconfig = bench.scratch.path().join("kubeconfig");
-    let mut config: Json = serde_yaml::from_str(&bench.server.whole_kubeconfig()).unwrap();
-    config["users"] = serde_json::json!([{"name": "admin", "user": {"token": token}}]);
-    std::fs::write(&kubeconfig, config.to_string()).unwrap();
-    let operator = |name: &str| {
-        let log = bench.scratch.path().join(name);
-        let file = std::fs::File::create(&log).unwrap();
-        let address = format!("127.0.0.1:{}", free_port());
-        let playbooks = crate::root().join("playbooks").display().to_string();
-        let options =
-            ["operator", "--listen", &address, "--playbooks", &playbooks, "--lease-namespace", "windlass-system"];
-        let mut command = bench.command(&options);
-        let process = command.env("KUBECONFIG", &kubeconfig).stdout(file.try_clone().unwrap()).stderr(file);
-        Operator { process: process.spawn().unwrap(), address, log }
-    };
-
-    let first = operator("first");
+    let kubeconfig = bench.kubeconfig_of("windlass-system", "windlass-operator");
+    let first = bench.operator_as(&kubeconfig, "first", &["--lease-namespace", "windlass-system"]);
     let is_looked = || condition(&bench.deployment(), "HostsReachable") == "False HostsUnreachable";
     until("the hosts are looked at", is_looked, || format!("{:#} {}", bench.deployment(), first.words()));
     first.terminate();
