@@ -117,7 +117,7 @@ impl Jobs {
     }
 
     /// How many have not ended.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn active(&self) -> usize {
         self.store.state().iter().filter(|job| !has_ended(job)).count()
     }
 

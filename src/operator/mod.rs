@@ -9,6 +9,7 @@ mod lease;
 mod metrics;
 mod probes;
 mod reconcile;
+mod view;
 mod window;
 
 use std::net::SocketAddr;
@@ -37,7 +38,7 @@ pub use jobs::{TemplateError, read_template};
 use lease::Election;
 use metrics::Metrics;
 use probes::Health;
-use reconcile::Context;
+use view::Context;
 
 /// How an operator works.
 #[derive(Debug, Clone)]
@@ -200,7 +201,7 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics) {
         look_every: options.look_every,
         max_runs: options.max_runs,
         max_looks: options.max_looks,
-        heartbeats: reconcile::Heartbeats::default(),
+        heartbeats: view::Heartbeats::default(),
     });
     let of_run = |run: Run| {
         let namespace = run.namespace()?;

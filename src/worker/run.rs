@@ -98,7 +98,7 @@ where
     let request = LockRequest { command, breaks: false, abandons: false };
     match operate(site, work, &request, control).await {
         Err(Error::Lock(lock::Error::Held(holder))) if holder.record.command == request.command => {
-            let message = format!("{} is at work for it on the hosts", holder.record.holder);
+            let message = format!("{} still runs it on the hosts", holder.record.holder);
             Ok(RunResult::refused(LOCKED_BY_ITSELF, message))
         }
         done => done,

@@ -348,11 +348,11 @@ fn it_is_known_that_a_deployment_was_destroyed_until_it_is_installed_again() {
     let ended = |operation, well, at| run("r", operation, RunState::Ended { well, at }, None);
     let destroy = ended(RunOperation::Destroy, true, NOW);
     let before = ended(RunOperation::Apply, true, NOW - 50);
-    assert_eq!(destroyed_at(None, &[before.clone()]), None);
+    assert_eq!(destroyed_at(None, std::slice::from_ref(&before)), None);
     assert_eq!(destroyed_at(None, &[before.clone(), ended(RunOperation::Destroy, false, NOW)]), None);
     assert_eq!(destroyed_at(None, &[before.clone(), destroy.clone()]), Some(NOW));
     // Its Run was deleted.
-    assert_eq!(destroyed_at(Some(NOW), &[before.clone()]), Some(NOW));
+    assert_eq!(destroyed_at(Some(NOW), std::slice::from_ref(&before)), Some(NOW));
     // One that was refused has installed nothing.
     let refused = RunView { has_changed: false, ..ended(RunOperation::Apply, false, NOW + 50) };
     assert_eq!(destroyed_at(None, &[before.clone(), destroy.clone(), refused]), Some(NOW));
