@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # management-cluster.sh: an API server on this machine for the custom resources of cases, beside the hosts that they describe. Its
-# programs are those of the bundle. management_up starts it, and management_down ends it; $management is its kubeconfig.
+# programs are those of the bundle. management_up starts it, and management_down ends it; $management is its kubeconfig. After
+# management_jobs it does Jobs, too.
 management=$state/management/kubeconfig
 
 management_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -47,12 +48,69 @@ END
   at_management wait --for=condition=Established --timeout=60s crd/karmadadeployments.windlass.dev crd/runs.windlass.dev
 }
 
+# management_jobs: the controllers of Jobs, and a node that runs pods with the image windlass as processes of this machine.
+management_jobs() {
+  local there=$state/management
+  "$(bundled kube-controller-manager)" --kubeconfig "$management" --controllers job,garbagecollector --leader-elect=false --port 0 \
+    --secure-port "$(management_port)" --bind-address 127.0.0.1 >"$there/controllers.log" 2>&1 &
+  management_controllers=$!
+  "$ROOT/tests/kubernetes/node" "$(sed -n 's/.*server: "\([^"]*\)".*/\1/p' "$management")" "$there/ca.crt" "$there/admin.crt" "$there/admin.key" \
+    "windlass=$WINDLASS" >"$state/node.log" 2>&1 &
+  management_node=$!
+}
+
+# job_template: the Job that the operator makes Jobs from, with the settings of operator_up.
+job_template() {
+  cat <<END
+apiVersion: batch/v1
+kind: Job
+spec:
+  template:
+    spec:
+      automountServiceAccountToken: false
+      containers:
+        - name: windlass
+          image: windlass
+          env:
+            - {name: HOME, value: $state}
+            - {name: KUBECONFIG, value: $management}
+            - {name: WINDLASS_RESOURCE_BUNDLES, value: "karmada=$WINDLASS_BUNDLE"}
+            - {name: WINDLASS_RESOURCE_NETWORKS, value: "$(hosts_network)"}
+            - {name: WINDLASS_RUNS, value: "true"}
+            - {name: WINDLASS_RUNS_DIRECTORY, value: $state/runs}
+END
+}
+
+# pod_process: the process of the pod that runs.
+pod_process() {
+  at_management get pods -o 'jsonpath={range .items[?(@.status.phase=="Running")]}{.status.containerStatuses[0].containerID}{"\n"}{end}' |
+    sed -n 's,^process://,,p' | head -1
+}
+
 management_down() {
   local process
-  for process in ${operator:-} ${management_server:-} ${management_etcd:-}; do
+  for process in ${operator:-} ${management_node:-} ${management_controllers:-} ${management_server:-} ${management_etcd:-}; do
     kill "$process" 2>/dev/null || continue
     wait "$process" 2>/dev/null || true
   done
+}
+
+# run_says RUN: the status of its condition, and its reason.
+run_says() { at_management get run "$1" -o 'jsonpath={.status.conditions[0].status} {.status.conditions[0].reason}'; }
+run_is() { [ "$(run_says "$1")" = "$2" ]; }
+# digest_of NAME: of the plan of a deployment.
+digest_of() { at_management get kd "$1" -o 'jsonpath={.status.look.plan.digest}'; }
+# run_of NAME DIGEST: approves a plan of the deployment prod.
+run_of() {
+  printf 'apiVersion: windlass.dev/v1alpha1\nkind: Run\nmetadata: {name: %s}\nspec: {deployment: prod, operation: Apply, planDigest: "%s"}\n' "$1" "$2" |
+    at_management apply -f -
+}
+# deployment [MORE]: the object prod, on h1, h2 and h3. MORE: further lines of its spec.
+deployment() {
+  printf 'apiVersion: windlass.dev/v1alpha1\nkind: KarmadaDeployment\nmetadata: {name: prod, namespace: default}\nspec:\n  bundle: karmada\n'
+  printf '  ssh: {user: root, privateKey: {secret: {name: ssh, key: id}}}\n  hosts:\n'
+  for h in h1 h2 h3; do printf '    - {name: %s, address: %s, fingerprint: "%s"}\n' $h "$(address_of $h)" "$(fingerprint_of $h)"; done
+  printf '  controlPlane: {hosts: [h1, h2, h3]}\n  etcd: {managed: {hosts: [h1, h2, h3]}}\n%s' "${1:-}"
 }
 
 # operator_up [OPTION]...: an operator with the management cluster; its process is $operator, and its output is in $state/operator.log.

@@ -5,21 +5,6 @@
 fresh
 management_up
 at_management create secret generic ssh --from-file="id=$state/id_ed25519"
-deployment() {
-  printf 'apiVersion: windlass.dev/v1alpha1\nkind: KarmadaDeployment\nmetadata: {name: prod, namespace: default}\nspec:\n  bundle: karmada\n'
-  printf '  ssh: {user: root, privateKey: {secret: {name: ssh, key: id}}}\n  hosts:\n'
-  for h in h1 h2 h3; do printf '    - {name: %s, address: %s, fingerprint: "%s"}\n' $h "$(address_of $h)" "$(fingerprint_of $h)"; done
-  printf '  controlPlane: {hosts: [h1, h2, h3]}\n  etcd: {managed: {hosts: [h1, h2, h3]}}\n%s' "${1:-}"
-}
-digest() { at_management get kd prod -o 'jsonpath={.status.look.plan.digest}'; }
-# run_of NAME DIGEST: approves a plan.
-run_of() {
-  printf 'apiVersion: windlass.dev/v1alpha1\nkind: Run\nmetadata: {name: %s}\nspec: {deployment: prod, operation: Apply, planDigest: "%s"}\n' "$1" "$2" |
-    at_management apply -f -
-}
-run_says() { at_management get run "$1" -o 'jsonpath={.status.conditions[0].status} {.status.conditions[0].reason}'; }
-run_is() { [ "$(run_says "$1")" = "$2" ]; }
-
 : >"$state/operator.log"
 trees >"$scratch/before"
 deployment | at_management apply --validate=false -f -
@@ -37,7 +22,7 @@ trees >"$scratch/looked"
 same_trees "$scratch/before" "$scratch/looked"
 
 # A spec that is changed during an apply is not applied: nobody has agreed to it.
-run_of early "$(digest)"
+run_of early "$(digest_of prod)"
 is_applying_early() { grep -q 'applying etcd' "$state/operator.log"; }
 eventually is_applying_early
 spec='  components: {karmadaScheduler: {extraArgs: {v: "3"}}}
@@ -48,7 +33,7 @@ at_management get run early -o 'jsonpath={.status.conditions[0].message}' | grep
 on h1 '! test -e /etc/systemd/system/karmada-scheduler.service' || broken "a later stage was begun"
 eventually has_condition prod Blocked 'True AwaitingApproval'
 
-run_of install "$(digest)"
+run_of install "$(digest_of prod)"
 eventually run_is install 'Unknown Running'
 eventually has_condition prod Progressing 'True Applying'
 # The operator is killed in the middle: the run continues, and the next operator begins no second one.
