@@ -80,6 +80,11 @@ fn replaced(content: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
     }
 }
 
+/// Whether a text names the directory of the files.
+pub(super) fn names_place(text: &str) -> bool {
+    text.contains(PLACE)
+}
+
 /// What shows whether a file was changed: its size, its time, its place on the disk and its mode.
 pub(super) type FileState = (PathBuf, [i64; 5]);
 

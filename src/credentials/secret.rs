@@ -344,12 +344,24 @@ fn files_of(secret: &Secret) -> Result<CredentialFiles, String> {
 /// Refuses files that would do more here than hold credentials: others than this user may write the Secret.
 fn refuse_unusable(files: &CredentialFiles) -> Result<(), String> {
     for (path, file) in files {
+        // Readers of kubeconfigs may decode UTF-16, and skip a byte order mark: what was checked here must be what they read.
+        let text = std::str::from_utf8(&file.content).ok().filter(|text| !text.starts_with('\u{feff}'));
+        let text = text.ok_or_else(|| format!("{} must be UTF-8 text without a byte order mark", path.display()))?;
+        let is_kubeconfig = path.to_string_lossy().contains("kubeconfig");
+        if entries::names_place(text) && path.extension() != Some("env".as_ref()) {
+            return Err(format!(
+                "{} names the directory of the credentials, which only .env files may do",
+                path.display()
+            ));
+        }
         let path = path.display();
-        let Ok(text) = std::str::from_utf8(&file.content) else { continue };
         if vault::is_vault(text) {
             return Err(format!("{path} is encrypted with the vault, which a file in a Secret must not be"));
         }
         let kubeconfig = Kubeconfig::from_yaml(text).ok();
+        if is_kubeconfig && kubeconfig.is_none() {
+            return Err(format!("{path} is not a valid kubeconfig"));
+        }
         if let Some((name, field)) = kubeconfig.as_ref().and_then(outside_reference) {
             return Err(format!(
                 "{path} has {field} at {name:?}, which refers to a file or program of the machine that windlass runs on"
@@ -389,7 +401,7 @@ mod tests {
     fn files_are_the_same_after_they_were_in_a_secret() {
         let mut files = CredentialFiles::new();
         files.insert("etcd/ca.crt".into(), CredentialFile { content: b"cert".to_vec(), mode: 0o644 });
-        files.insert("etcd/ca.key".into(), CredentialFile { content: vec![0, 255], mode: 0o600 });
+        files.insert("etcd/ca.key".into(), CredentialFile { content: b"key".to_vec(), mode: 0o600 });
         let mut secret = store(Path::new("/nowhere")).empty();
         put_files(&mut secret, &files);
         put_files(&mut secret, &files);
@@ -422,10 +434,11 @@ mod tests {
 
     #[test]
     fn a_file_that_would_run_a_program_or_need_a_password_is_refused() {
-        let refused = |text: &str| {
-            let file = CredentialFile { content: text.as_bytes().to_vec(), mode: 0o600 };
+        let refused_bytes = |content: &[u8]| {
+            let file = CredentialFile { content: content.to_vec(), mode: 0o600 };
             refuse_unusable(&[("admin.kubeconfig".into(), file)].into()).err()
         };
+        let refused = |text: &str| refused_bytes(text.as_bytes());
         let user = |field: &str| format!("clusters: []\nusers: [{{name: u, user: {{{field}}}}}]\n");
         for (field, name) in [
             ("exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}", "exec"),
@@ -441,8 +454,21 @@ mod tests {
         let authority = "clusters: [{name: c, cluster: {server: x, certificate-authority: /etc/passwd}}]";
         assert!(refused(authority).is_some());
         assert!(refused("$ANSIBLE_VAULT;1.1;AES256\n6133").is_some_and(|why| why.contains("vault")));
+        // A reader of kubeconfigs would decode these, and the place of the directory would be valid YAML only when it was replaced.
+        let exec = user("exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}");
+        let utf16: Vec<u8> = std::iter::once(0xfeff).chain(exec.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        assert!(refused_bytes(&utf16).is_some_and(|why| why.contains("UTF-8")));
+        assert!(refused(&format!("\u{feff}{exec}")).is_some_and(|why| why.contains("byte order mark")));
+        assert!(refused(&format!("x: @windlass-credentials@\n{exec}")).is_some_and(|why| why.contains("directory")));
+        // Other readers may be more lenient than ours.
+        assert!(refused(&format!("{exec}users: []\n")).is_some_and(|why| why.contains("not a valid kubeconfig")));
         assert_eq!(refused(&user("token: t")), None);
-        assert_eq!(refused("-----BEGIN CERTIFICATE-----\n"), None);
+        let file = |text: &str| CredentialFile { content: text.as_bytes().to_vec(), mode: 0o600 };
+        let fine = [
+            ("etcd/ca.crt".into(), file("-----BEGIN CERTIFICATE-----\n")),
+            ("etcd/etcdctl.env".into(), file("ETCDCTL_CACERT=@windlass-credentials@/etcd/ca.crt\n")),
+        ];
+        assert_eq!(refuse_unusable(&fine.into()), Ok(()));
     }
 
     #[test]

@@ -92,8 +92,12 @@ impl Module for Git {
             Argument::new("clone", ArgumentKind::Bool, "Whether to clone if the directory does not exist")
                 .default("true"),
             Argument::new("update", ArgumentKind::Bool, "Whether to fetch into an existing clone").default("true"),
-            Argument::new("verify_commit", ArgumentKind::Bool, "Whether the version must have a valid signature")
-                .default("false"),
+            Argument::new(
+                "verify_commit",
+                ArgumentKind::Bool,
+                "Whether the version must have a valid signature; submodules need none",
+            )
+            .default("false"),
             Argument::new(
                 "gpg_allowlist",
                 ArgumentKind::List(&ArgumentKind::Str),
@@ -208,14 +212,15 @@ impl Module for Git {
                 meaning
             }
         };
-        self.check_signature(remote, &tool, &dest, &meaning).await?;
+        let commit = self.fetched_commit(remote, &tool, &dest, &meaning).await?;
+        self.check_signature(remote, &tool, &dest, &meaning, &commit).await?;
         if !self.bare {
-            self.switch(remote, &tool, &dest, &meaning).await?;
+            self.switch(remote, &tool, &dest, &meaning, &commit).await?;
             if self.update_submodules(remote, &tool, &dest).await? {
                 outcome = outcome.with("submodules_changed", true);
             }
         }
-        self.make_archive(remote, &tool, &dest, &self.version).await?;
+        self.make_archive(remote, &tool, &dest, &commit).await?;
         let after = tool.git_word(remote, &dest, &["rev-parse", "-q", "--verify", "HEAD"]).await?;
         Ok(outcome.with("after", after.map_or(Value::from(()), Value::from)))
     }
@@ -337,7 +342,7 @@ impl Git {
         };
         let settled = is_there && (on_branch || self.bare) && !local.modified && !url_changed;
         if settled {
-            self.check_signature(probe, &change.tool, &change.dest, &meaning).await?;
+            self.check_signature(probe, &change.tool, &change.dest, &meaning, meaning.commit()).await?;
         }
         let done = settled
             && change.relocate.is_none()

@@ -126,25 +126,54 @@ impl Git {
         Ok(pairs.lines().filter_map(|line| line.split_once(' ')).any(|(here, there)| here != there))
     }
 
-    /// An error unless the version is signed, by a key of the list if there is one.
+    /// The commit that the version is in the repository at `dest`, after a fetch: the server may have another one by now than when it
+    /// was asked what the version means. By the full name, as a branch and a tag may have the same.
+    pub(super) async fn fetched_commit(
+        &self,
+        probe: &Probe,
+        tool: &GitCommand,
+        dest: &str,
+        meaning: &RevisionKind,
+    ) -> Result<String, Error> {
+        let name = match meaning {
+            RevisionKind::Branch { name, .. } if self.bare => format!("refs/heads/{name}"),
+            RevisionKind::Branch { name, .. } => format!("refs/remotes/{}/{name}", self.remote),
+            RevisionKind::Tag { .. } => format!("refs/tags/{}", self.version),
+            RevisionKind::Commit(name) => name.clone(),
+        };
+        let commit = format!("{name}^{{commit}}");
+        let found = tool.git_word(probe, dest, &["rev-parse", "-q", "--verify", "--end-of-options", &commit]).await?;
+        found.ok_or_else(|| {
+            let repo = tool.without_secret(&self.repo);
+            Error::failed(format!("could not find {} in what was fetched from {repo}", self.version))
+        })
+    }
+
+    /// An error unless the commit that will be checked out is signed, by a key of the list if there is one; of a tag with a message,
+    /// the tag.
     pub(super) async fn check_signature(
         &self,
         probe: &Probe,
         tool: &GitCommand,
         dest: &str,
         meaning: &RevisionKind,
+        commit: &str,
     ) -> Result<(), Error> {
         if !self.verify_commit {
             return Ok(());
         }
-        let annotated = match meaning {
+        let tag = format!("refs/tags/{}", self.version);
+        let is_of_tag = match meaning {
             RevisionKind::Tag { .. } => {
-                tool.git_word(probe, dest, &["cat-file", "-t", &self.version]).await?.as_deref() == Some("tag")
+                let kind = tool.git_word(probe, dest, &["cat-file", "-t", &tag]).await?;
+                // The tag that is there may be an older one.
+                let of_tag =
+                    tool.git_word(probe, dest, &["rev-parse", "-q", "--verify", &format!("{tag}^{{commit}}")]).await?;
+                kind.as_deref() == Some("tag") && of_tag.as_deref() == Some(commit)
             }
             _ => false,
         };
-        let (verb, name) =
-            if annotated { ("verify-tag", self.version.as_str()) } else { ("verify-commit", meaning.commit()) };
+        let (verb, name) = if is_of_tag { ("verify-tag", tag.as_str()) } else { ("verify-commit", commit) };
         let output = tool.ask(probe, Some(dest), &[verb, "--raw", name]).await?;
         let words = String::from_utf8_lossy(&output.stderr);
         if output.code != 0 {

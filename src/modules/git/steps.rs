@@ -121,26 +121,28 @@ impl Git {
         format!("+refs/heads/{branch}:refs/remotes/{}/{branch}", self.remote)
     }
 
-    /// Lays the version out.
+    /// Checks the commit out: of a branch, as the branch of that name.
     pub(super) async fn switch(
         &self,
         remote: &Remote,
         tool: &GitCommand,
         dest: &str,
         meaning: &RevisionKind,
+        commit: &str,
     ) -> Result<(), Error> {
         let RevisionKind::Branch { name, .. } = meaning else {
-            return tool.run_git(remote, Some(dest), &["checkout", "--force", &self.version, "--"]).await;
+            return tool.run_git(remote, Some(dest), &["checkout", "--force", "--detach", commit, "--"]).await;
         };
-        let tracked = format!("{}/{name}", self.remote);
         let own = format!("refs/heads/{name}");
-        if tool.git_word(remote, dest, &["rev-parse", "-q", "--verify", &own]).await?.is_none() {
-            return tool
-                .run_git(remote, Some(dest), &["checkout", "--force", "--track", "-b", name, &tracked, "--"])
-                .await;
+        let is_new = tool.git_word(remote, dest, &["rev-parse", "-q", "--verify", &own]).await?.is_none();
+        tool.run_git(remote, Some(dest), &["checkout", "--force", "-B", name, commit, "--"]).await?;
+        if is_new {
+            let follows = [("remote", self.remote.as_str()), ("merge", own.as_str())];
+            for (key, value) in follows {
+                tool.run_git(remote, Some(dest), &["config", &format!("branch.{name}.{key}"), value]).await?;
+            }
         }
-        tool.run_git(remote, Some(dest), &["checkout", "--force", name, "--"]).await?;
-        tool.run_git(remote, Some(dest), &["reset", "--hard", &tracked, "--"]).await
+        Ok(())
     }
 
     /// Brings the submodules to what they are to be; gives whether that was needed.

@@ -69,7 +69,7 @@ async fn branches_tags_and_commits_are_versions() {
         assert_eq!(bench.text("d/clone/file"), content, "{version}");
     }
     let message = bench.failure(&task(", version: no-such")).await;
-    assert!(message.starts_with("git checkout failed with code "), "{message}");
+    assert!(message.starts_with("could not find no-such in what was fetched from "), "{message}");
     bench.close().await;
 }
 
@@ -192,5 +192,51 @@ async fn without_clone_the_repository_is_only_asked() {
     let done = bench.run("git: {repo: HERE/repo, clone: false, version: v1}").await.unwrap();
     assert_eq!(value(&done.outcome, "after"), git(&path, "rev-parse v1^{commit}"));
     assert!(!bench.host("d").exists());
+    bench.close().await;
+}
+
+/// A git that verifies each signature that is there, and after whose first `ls-remote` somebody pushes a commit without one.
+#[tokio::test]
+async fn what_is_checked_out_is_what_was_verified() {
+    let bench = Bench::new().await;
+    let path = repository(&bench);
+    let (signer, wrapper) = (bench.here("signer"), bench.here("git"));
+    let script = |path: &Path, text: String| {
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    script(
+        &signer,
+        "#!/bin/sh\ncase $* in\n*--verify*) echo '[GNUPG:] NEWSIG'; echo '[GNUPG:] GOODSIG K T'; echo '[GNUPG:] VALIDSIG K' ;;\n*) cat >/dev/null; echo '[GNUPG:] SIG_CREATED ' >&2\n\
+         printf '%s\\n\\nx\\n%s\\n' '-----BEGIN PGP SIGNATURE-----' '-----END PGP SIGNATURE-----' ;;\nesac\n"
+            .to_owned(),
+    );
+    let program = format!("-c gpg.program={}", signer.display());
+    std::fs::write(path.join("file"), "signed").unwrap();
+    git(&path, &format!("{program} commit -q -a -S -m signed"));
+    git(&path, &format!("{program} tag -s -m signed v2"));
+    // A branch of the tag's name, which git would prefer, without a signature.
+    let signed = git(&path, "rev-parse HEAD");
+    git(&path, "checkout -q -b later");
+    commit(&path, "branch");
+    git(&path, "checkout -q main");
+    script(
+        &wrapper,
+        format!(
+            "#!/bin/sh\ngit {program} \"$@\" || exit\ncase \" $* \" in\n*' ls-remote '*) cd '{0}' && [ ! -e ../pushed ] && touch ../pushed || exit 0\n\
+             echo evil >file; git -c user.name=T -c user.email=t commit -q -a -m evil; git branch v2 later ;;\nesac\n",
+            path.display()
+        ),
+    );
+    let checked = |version: &str| task(&format!(", version: {version}, verify_commit: true, executable: HERE/git"));
+    let told = bench.failure(&checked("main")).await;
+    assert!(told.contains("failed to verify the signature"), "{told}");
+    assert_ne!(std::fs::read_to_string(bench.host("d/clone/file")).unwrap_or_default(), "evil\n");
+    git(&path, &format!("reset -q --hard {signed}"));
+    git(&path, "branch -D v2");
+    std::fs::remove_dir_all(bench.host("d")).unwrap();
+    std::fs::remove_file(bench.here("pushed")).unwrap();
+    bench.run(&checked("v2")).await.unwrap();
+    assert_eq!(bench.text("d/clone/file"), "signed");
     bench.close().await;
 }

@@ -39,7 +39,7 @@ pub(super) async fn load_kubeconfig(
         return of_host(text, remote, probe).await;
     }
     match here.find_file("files", text) {
-        Ok(path) if path.is_file() => of_controller(&path, here).await,
+        Ok(path) if path.is_file() => of_controller(&path, probe, here).await,
         _ => of_host(text, remote, probe).await,
     }
 }
@@ -64,8 +64,15 @@ fn self_contained(kubeconfig: Kubeconfig, probe: &Probe) -> Result<Kubeconfig, E
     }
 }
 
-/// Of the controller: relative paths in it are relative to it.
-async fn of_controller(path: &Path, here: &Controller<'_>) -> Result<Kubeconfig, Error> {
+/// Of the controller: relative paths in it are relative to it. What a confined run reads, somebody else may have written: the
+/// credentials of a resource from an API are in a Secret.
+async fn of_controller(path: &Path, probe: &Probe, here: &Controller<'_>) -> Result<Kubeconfig, Error> {
+    if probe.is_confined() {
+        let name = path.display().to_string();
+        let text = tokio::fs::read_to_string(path).await;
+        let text = text.map_err(|error| Error::failed(format!("cannot read {name}: {error}")))?;
+        return self_contained(parse(&text, &name)?, probe);
+    }
     if !vault_file::is_vault(path)? {
         return Kubeconfig::read_from(path)
             .map_err(|error| Error::failed(format!("cannot use {}: {}", path.display(), problem(&error))));
@@ -192,5 +199,26 @@ contexts: [{name: c, context: {cluster: c, user: c}}]
         assert!(reported.starts_with("cannot decrypt "), "{reported}");
         bench.scope.keyring = Arc::new(vault::Keyring::new(vec![("default".into(), password)]));
         assert_eq!(bench.failure(&task("sealed")).await, plain);
+    }
+
+    /// The credentials of such a run come from a Secret, which others may write.
+    #[tokio::test]
+    async fn a_file_for_a_confined_run_starts_no_program_in_whatever_encoding() {
+        let bench = Bench::confined().await;
+        let marker = bench.here("marker");
+        let login = format!(
+            "exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: touch, args: ['{}']}}",
+            marker.display()
+        );
+        let text = KUBECONFIG.replace("tokenFile: token", &login).replace(", certificate-authority: ca.crt", "");
+        let utf16: Vec<u8> = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        bench.on_controller("files/text", &text);
+        bench.on_controller("files/utf16", utf16);
+        for file in ["text", "utf16"] {
+            let told = bench.failure(&format!("k8s_info: {{kubeconfig: {file}, kind: Namespace}}")).await;
+            assert!(told.contains("has exec at \"c\"") || told.contains("cannot read"), "{told}");
+            assert!(!marker.exists(), "{file}");
+        }
+        bench.close().await;
     }
 }

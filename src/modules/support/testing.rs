@@ -11,7 +11,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use tempfile::TempDir;
 
-use crate::connection::{Method, Target};
+use crate::connection::{Confinement, Method, Target};
 use crate::modules::question::{Answer, Question};
 use crate::modules::{Caches, Controller, Error, ModuleResult, Outcome, arguments, find_module};
 use crate::remote::{Remote, Sessions};
@@ -57,15 +57,26 @@ impl Bench {
         Bench { far: true, ..Bench::new().await }
     }
 
+    /// The run is for a resource from an API.
+    pub(in crate::modules) async fn confined() -> Bench {
+        let networks = ["127.0.0.0/8".to_owned()];
+        let confined = Confinement::new(Some(&networks)).unwrap();
+        Bench::at(&Target { confined: Some(Arc::new(confined)), ..local() }, &[]).await
+    }
+
     /// The host's programs get these variables.
     pub(in crate::modules) async fn with_environment(variables: &[(&str, &str)]) -> Bench {
+        Bench::at(&local(), variables).await
+    }
+
+    async fn at(target: &Target, variables: &[(&str, &str)]) -> Bench {
         // This machine's own proxy and logins are none of a test's.
         let variables = [&[("no_proxy", "*"), ("NETRC", "/nonexistent")][..], variables].concat();
         let directory = tempfile::Builder::new().prefix("windlass-test-").tempdir().unwrap();
         for side in ["host", "here"] {
             std::fs::create_dir(directory.path().join(side)).unwrap();
         }
-        let connection = crate::connection::open(&local()).await.unwrap();
+        let connection = crate::connection::open(target).await.unwrap();
         let sessions = Sessions::new(connection);
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let remote = Remote::open(&sessions, None, &variables).await.unwrap();
