@@ -78,6 +78,7 @@ pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> 
             None => std::env::current_exe().context("cannot find this program")?,
         },
         host: user_and_machine(surroundings()),
+        is_first_process: std::process::id() == 1,
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {

@@ -1,4 +1,5 @@
-//! The processes that the operator has started on this machine. They continue if the operator ends.
+//! The processes that the operator has started on this machine. They continue if the operator ends, unless it is the first process
+//! of a container: the system ends them all with it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::Command;
 
 use super::decide::Seconds;
@@ -166,6 +167,21 @@ impl Children {
         let id = process.id().unwrap_or_default();
         there.insert(work.clone(), Child { id, deployment: deployment.to_owned(), since: Instant::now() });
         Ok(Some(process))
+    }
+
+    /// Asks all processes to end after the tasks that are running, and waits until those that do Runs have.
+    pub(super) async fn stop_all(&self) {
+        let ids: Vec<u32> = self.there.lock().values().map(|child| child.id).collect();
+        for id in ids {
+            let process = i32::try_from(id).ok().and_then(Pid::from_raw);
+            // What it has started itself, it ends itself.
+            if let Some(Err(error)) = process.map(|process| kill_process(process, Signal::TERM)) {
+                tracing::debug!("cannot end the process {id}: {error}");
+            }
+        }
+        while self.counts().1 > 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     /// Notes that a process has ended, and whether it did its work.

@@ -63,6 +63,8 @@ pub struct OperatorOptions {
     pub job_template: Option<Job>,
     /// This machine, as others see it.
     pub host: String,
+    /// Whether the system ends all processes with this one, as in a container: then workers are asked to end, and waited for.
+    pub is_first_process: bool,
 }
 
 /// The name of the Lease.
@@ -93,7 +95,7 @@ const RIGHTS: &[(&str, Option<&str>, &[&str])] = &[
     ("runs", Some("status"), &["update", "patch"]),
 ];
 
-/// Works until `stop` is ready. Processes that it has started continue.
+/// Works until `stop` is ready. Processes that it has started continue, if they can.
 ///
 /// # Errors
 /// The API cannot be used; the Lease was lost.
@@ -122,7 +124,9 @@ pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = (
     }
     metrics.leader.set(1);
     tracing::info!("the operator works");
-    let work = control(client, &options, metrics);
+    let children =
+        Children::new(options.program.clone(), options.cluster.context.clone(), options.worker_options.clone());
+    let work = control(client, &options, metrics, children.clone());
     let held = async {
         match &mut election {
             Some(election) => election.hold().await,
@@ -138,6 +142,9 @@ pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = (
     if let (Ok(()), Some(election)) = (&done, &election) {
         election.release().await;
     }
+    if options.is_first_process {
+        children.stop_all().await;
+    }
     done
 }
 
@@ -149,7 +156,7 @@ fn deployments(client: &Client, options: &OperatorOptions) -> Api<KarmadaDeploym
 }
 
 /// Watches deployments and Runs, and decides about each deployment when something has changed.
-async fn control(client: Client, options: &OperatorOptions, metrics: Metrics) {
+async fn control(client: Client, options: &OperatorOptions, metrics: Metrics, children: Children) {
     let runs: Api<Run> = match &options.namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
@@ -192,11 +199,7 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics) {
             template,
             options: options.worker_options.clone(),
         }),
-        children: Children::new(
-            options.program.clone(),
-            options.cluster.context.clone(),
-            options.worker_options.clone(),
-        ),
+        children,
         metrics: metrics.clone(),
         look_every: options.look_every,
         max_runs: options.max_runs,

@@ -64,13 +64,33 @@ impl Bench {
 
     /// One with the rights of a kubeconfig.
     pub(crate) fn operator_as(&self, kubeconfig: &std::path::Path, name: &str, more: &[&str]) -> Operator {
+        let command = self.command(&[]);
+        self.start_operator(command, kubeconfig, name, more)
+    }
+
+    /// One that is the first process of what it sees, as in a container. Needs root.
+    fn operator_in_a_container(&self, name: &str) -> Operator {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child", env!("CARGO_BIN_EXE_windlass")]);
+        let own = self.command(&[]);
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(self.scratch.path());
+        self.start_operator(command, &self.server.kubeconfig(), name, &[])
+    }
+
+    fn start_operator(
+        &self,
+        mut command: Command,
+        kubeconfig: &std::path::Path,
+        name: &str,
+        more: &[&str],
+    ) -> Operator {
         let address = format!("127.0.0.1:{}", free_port());
         let log = self.scratch.path().join(name);
         let file = std::fs::File::create(&log).unwrap();
         let playbooks = crate::root().join("playbooks").display().to_string();
         let options = ["operator", "--look-every", "3600", "--listen", &address, "--playbooks", &playbooks];
-        let mut command = self.command(&[&options[..], more].concat());
-        let command = command.env("KUBECONFIG", kubeconfig).stdout(file.try_clone().unwrap()).stderr(file);
+        let command = command.args(options).args(more).env("KUBECONFIG", kubeconfig);
+        let command = command.stdout(file.try_clone().unwrap()).stderr(file);
         Operator { process: command.spawn().unwrap(), address, log }
     }
 
@@ -324,6 +344,34 @@ fn a_worker_whose_run_another_one_has_taken_over_stops_and_writes_nothing() {
     assert_eq!(run["status"]["worker"]["record"], "another", "{first} has written after it was replaced: {run:#}");
     assert_eq!(condition(&run, "Succeeded"), "Unknown Running", "{words}");
     assert_eq!(run["status"]["completionTime"], Json::Null);
+    drop(silent);
+}
+
+/// The kernel ends all processes of a container with its first one: a worker that was killed would leave its run to be resumed a minute
+/// later, at the wrong place of a task.
+#[test]
+#[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR, and root"]
+fn an_operator_in_a_container_ends_after_its_workers() {
+    let bench = Bench::start();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    bench.server.apply(&DEPLOYMENT.replace("port: 1,", &format!("port: {port},")));
+    bench.create_run("one", "{deployment: prod, operation: Apply}");
+    let mut operator = bench.operator_in_a_container("operator");
+    let shown = || format!("{:#} {}", bench.run("one"), operator.words());
+    let record = || bench.run("one")["status"]["worker"]["record"].as_str().unwrap_or_default().to_owned();
+    until("the run is claimed", || !record().is_empty(), shown);
+    let first = record();
+    let unshare = operator.process.id();
+    let child = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
+    let child = rustix::process::Pid::from_raw(child.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(child, rustix::process::Signal::TERM).unwrap();
+    assert!(operator.process.wait().unwrap().success(), "{}", operator.words());
+    // The worker has given the run back: it is resumed at once, and this was no failure.
+    assert_eq!(condition(&bench.run("one"), "Succeeded"), "Unknown Interrupted", "{}", operator.words());
+    let next = bench.operator("next", &[]);
+    until("another worker does the run", || ![&first, ""].contains(&&*record()), || next.words());
+    assert_eq!(bench.run("one")["status"]["attempts"], 1, "{}", next.words());
     drop(silent);
 }
 
