@@ -178,11 +178,15 @@ const NAMED_FILES: &str = "\
     {% for file in load_balancer_package_files | default([], true) + [karmada_ca_cert | default('', true)] if file %}\
     {% set _ = all.append([base, file | expanduser] | path_join) %}{% endfor %}{{ all | unique }}";
 
+/// Variables with the path of a bundle. What is in it counts, not where it is: a plan may be made in one container and applied in
+/// another one.
+const BUNDLES: [&str; 2] = [variable::ETCD_BUNDLE, variable::KARMADA_BUNDLE];
+
 /// Digests of each host with its variables, of the groups, the resource, the bundles, and the files that these name. The order in
 /// which an inventory program prints them does not count.
 fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>, Error> {
     let mut found = BTreeMap::new();
-    let mut bundles = Vec::new();
+    let mut bundles: BTreeMap<String, String> = BTreeMap::new();
     let mut files = BTreeSet::new();
     for resource in &job.inventory.deployments {
         found.insert(format!("resource {}", resource.name), resource.digest.clone());
@@ -192,19 +196,19 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
     }
     for host in job.inventory.hosts.keys() {
         let vars = job.inventory.vars_of(host, None);
-        let lines = vars.iter().chain(job.extra_vars.iter()).map(|(name, value)| format!("{name}={}", sorted(value)));
+        let lines = vars.iter().chain(job.extra_vars.iter()).filter(|(name, _)| !BUNDLES.contains(&name.as_ref()));
+        let lines = lines.map(|(name, value)| format!("{name}={}", sorted(value)));
         found.insert(format!("host {host}"), unordered(lines.collect()));
         match engine::rendered(job, host, NAMED_FILES) {
             Ok(named) => files.extend(named.try_iter().into_iter().flatten().map(|path| path.to_string())),
             // The role that reads them says what is wrong.
             Err(error) => drop(found.insert(format!("files of {host}"), error.to_string())),
         }
-        for name in [variable::ETCD_BUNDLE, variable::KARMADA_BUNDLE] {
+        for name in BUNDLES {
             let value = engine::variable(job, host, name)?;
-            if let Some(path) = value.map(|value| value.to_string()).filter(|path| !path.is_empty())
-                && !bundles.contains(&path)
-            {
-                bundles.push(path);
+            if let Some(path) = value.map(|value| value.to_string()).filter(|path| !path.is_empty()) {
+                let digest = bundles.entry(path).or_insert_with_key(|path| bundle(path, job.templar.surroundings()));
+                found.insert(format!("{name} of {host}"), digest.clone());
             }
         }
     }
@@ -215,9 +219,6 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
     found.insert(format!("deployment {}", deployment.name), unordered(groups.collect()));
     for path in files {
         found.insert(format!("file {path}"), file(Path::new(&path)));
-    }
-    for path in bundles {
-        found.insert(format!("bundle {path}"), bundle(&path, job.templar.surroundings()));
     }
     Ok(found)
 }

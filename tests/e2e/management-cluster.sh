@@ -59,8 +59,10 @@ management_jobs() {
   management_node=$!
 }
 
-# job_template: the Job that the operator makes Jobs from, with the settings of operator_up.
+# job_template: the Job that the operator makes Jobs from, with the settings of operator_up; the bundle has another path, as in another
+# container.
 job_template() {
+  ln -sfn "$WINDLASS_BUNDLE" "$state/bundle-of-jobs"
   cat <<END
 apiVersion: batch/v1
 kind: Job
@@ -74,7 +76,7 @@ spec:
           env:
             - {name: HOME, value: $state}
             - {name: KUBECONFIG, value: $management}
-            - {name: WINDLASS_RESOURCE_BUNDLES, value: "karmada=$WINDLASS_BUNDLE"}
+            - {name: WINDLASS_RESOURCE_BUNDLES, value: "karmada=$state/bundle-of-jobs"}
             - {name: WINDLASS_RESOURCE_NETWORKS, value: "$(hosts_network)"}
             - {name: WINDLASS_RUNS, value: "true"}
             - {name: WINDLASS_RUNS_DIRECTORY, value: $state/runs}
