@@ -204,9 +204,8 @@ impl Module for User {
         };
         let mut outcome = outcome;
         if self.generate_ssh_key && self.state == UserState::Present {
-            let home = accounts.account.as_ref().map(|account| account.home.as_str());
-            let key = match home {
-                Some(home) => ssh_key::read_ssh_key(probe, &self.key_path(home)).await?,
+            let key = match &accounts.account {
+                Some(account) => ssh_key::read_ssh_key(probe, &self.key_path(&account.home), account).await?,
                 None => None,
             };
             change.make_key = key.is_none() || self.force;
@@ -266,7 +265,7 @@ impl Module for User {
             )
             .await?;
         }
-        Ok(ssh_key::read_ssh_key(remote, &path).await?.map_or(outcome.clone(), |key| key.add_key(outcome)))
+        Ok(ssh_key::read_ssh_key(remote, &path, &account).await?.map_or(outcome.clone(), |key| key.add_key(outcome)))
     }
 }
 

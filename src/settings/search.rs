@@ -1,6 +1,6 @@
 //! The one configuration file that counts.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::value::ProcessEnvironment;
 use crate::value::origin::{Diagnostic, Source};
 
 /// The configuration file that counts, and what is odd about the choice: the one that ANSIBLE_CONFIG names, `ansible.cfg`
-/// in the working directory unless everyone may write there, `~/.ansible.cfg`, `/etc/ansible/ansible.cfg`.
+/// in the working directory unless another user may have written it, `~/.ansible.cfg`, `/etc/ansible/ansible.cfg`.
 pub(super) fn config_file(around: &ProcessEnvironment) -> (Option<PathBuf>, Vec<Diagnostic>) {
     let mut warnings = Vec::new();
     if let Some(named) = around.variable("ANSIBLE_CONFIG") {
@@ -23,23 +23,29 @@ pub(super) fn config_file(around: &ProcessEnvironment) -> (Option<PathBuf>, Vec<
         warnings.push(Diagnostic::new(message, None));
     }
     let beside = around.directory.join("ansible.cfg");
-    let everyone = everyone_may_write(&around.directory);
-    if !everyone && readable(&beside) {
-        return (Some(beside), warnings);
-    }
-    if everyone && beside.exists() {
-        let message = format!("ignored {}: every user can write to its directory", beside.display());
-        let hint = "set ANSIBLE_CONFIG to it, or remove the permission with chmod o-w";
-        warnings.push(Diagnostic::new(message, None).hint(hint));
+    if readable(&beside) {
+        let Some(doubt) = [&around.directory, &beside].into_iter().find_map(|path| doubt_about(path, around)) else {
+            return (Some(beside), warnings);
+        };
+        let hint = "set ANSIBLE_CONFIG to it, or change the owner or mode";
+        warnings.push(Diagnostic::new(format!("ignored {}: {doubt}", beside.display()), None).hint(hint));
     }
     let home = around.home.as_ref().map(|home| home.join(".ansible.cfg"));
     let found = home.into_iter().chain([around.etc.join("ansible.cfg")]).find(|path| readable(path));
     (found, warnings)
 }
 
-/// Whether every user may put files into a directory, so that nothing in it counts that the person did not name.
-fn everyone_may_write(directory: &Path) -> bool {
-    std::fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o002 != 0)
+/// Why another user may have written a file, or files of a directory: what it says starts programs. A group may share a directory, as
+/// with Ansible. With sudo, the user who called it counts as this one, as with git.
+fn doubt_about(path: &Path, around: &ProcessEnvironment) -> Option<String> {
+    let found = std::fs::metadata(path).ok()?;
+    if found.mode() & 0o002 != 0 {
+        return Some(format!("every user can write to {}", path.display()));
+    }
+    let me = rustix::process::geteuid().as_raw();
+    let caller = around.variable("SUDO_UID").filter(|_| me == 0).and_then(|id| id.parse().ok());
+    let is_own = [Some(0), Some(me), caller].contains(&Some(found.uid()));
+    (!is_own).then(|| format!("{} belongs to another user", path.display()))
 }
 
 fn readable(path: &Path) -> bool {

@@ -112,6 +112,30 @@ fn a_file_in_a_directory_that_everyone_may_write_to_is_ignored_with_a_warning() 
     assert!(settings.warnings[0].message.contains("every user can write"), "{}", settings.warnings[0]);
 }
 
+/// Needs root. What another user wrote could start programs as root.
+#[test]
+#[ignore = "needs root: cargo test --lib -- --ignored"]
+fn a_file_of_another_user_is_ignored_with_a_warning() {
+    const NOBODY: u32 = 65534;
+    let (_directory, mut around) = around("[defaults]\nforks = 3\n", &[]);
+    let forks = |around: &ProcessEnvironment| Settings::load(around).unwrap().number_setting(&FORKS);
+    for path in [around.directory.join("ansible.cfg"), around.directory.clone()] {
+        std::os::unix::fs::chown(&path, Some(NOBODY), None).unwrap();
+        let settings = Settings::load(&around).unwrap();
+        assert_eq!(settings.number_setting(&FORKS), 20, "{}", path.display());
+        assert!(settings.warnings[0].message.ends_with("belongs to another user"), "{}", settings.warnings[0]);
+        std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        assert_eq!(forks(&around), 3);
+    }
+    fs::set_permissions(around.directory.join("ansible.cfg"), fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(forks(&around), 20);
+    // With sudo in a directory of one's own.
+    fs::set_permissions(around.directory.join("ansible.cfg"), fs::Permissions::from_mode(0o644)).unwrap();
+    std::os::unix::fs::chown(&around.directory, Some(NOBODY), None).unwrap();
+    around.variables.insert("SUDO_UID".into(), NOBODY.to_string());
+    assert_eq!(forks(&around), 3);
+}
+
 #[test]
 fn what_is_not_honoured_or_not_known_is_named_once_with_its_place() {
     let text = "[defaults]\ntest_plugins = x\nfroks = 3\nbecome = true\npipelining = true\n[privilege]\nx = 1\n";

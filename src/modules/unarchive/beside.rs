@@ -1,44 +1,73 @@
 //! Tools that cannot compare (unzip, busybox's and BSD's tar): the archive is unpacked beside the destination, and
-//! what differs is moved there.
+//! what differs is copied into a private directory of the destination, and moved from there to its place.
 
 use super::super::Error;
 use super::super::host_tree::Tree;
 use super::archive::{Archive, Tool, refuse_unreadable_name, refused, remove_files};
 use crate::remote::{Command, FileKind, Remote};
 
-/// 1 the directory beside, 2 the destination, 3 `-u` to keep newer files. Prints `changed` if something differs.
+/// 1 the directory beside, 2 the destination, 3 `-u` to keep newer files. Prints `changed` if something differs. Each file is written
+/// under another name and then moved to its place: what is there is complete, and a link that is there is replaced, not followed. A link
+/// to a directory counts only if it belongs to root or to this user. Directories get their attributes last, as they may forbid writing.
 const MOVE: &str = r#"
 cd -- "$1" || exit
-differing() {
-    find . -exec sh -c '
-        dest=$1; shift
-        for path do
-            there=$dest/$path
-            if [ -L "$path" ]; then
-                [ -L "$there" ] && [ "$(readlink -- "$path")" = "$(readlink -- "$there")" ] && continue
-            elif [ -d "$path" ]; then
-                [ -d "$there" ] && continue
-            else
-                [ -f "$there" ] && ! [ -L "$there" ] && cmp -s -- "$path" "$there" && continue
-                [ "$newer" ] && [ "$there" -nt "$path" ] && continue
-            fi
-            echo "$path"
-        done' sh "$1" {} +
-}
-newer=$3
-export newer
-[ -n "$(differing "$2" | head -n 1)" ] || exit 0
-if [ "$3" ]; then cp -a -u -- . "$2"; else cp -a -- . "$2"; fi && echo changed && exit
-# What is there in part is removed: a task that only tests whether the file exists (creates) would take it for complete.
-find . -type f -exec sh -c '
-    dest=$1; shift
+dest=$2 newer=$3 me=$(id -u)
+export dest newer me
+differing=$(find . -exec sh -c '
     for path do
         there=$dest/$path
-        [ -f "$there" ] && ! [ -L "$there" ] || continue
-        size=$(($(wc -c <"$there")))
-        [ "$size" -lt "$(wc -c <"$path")" ] && head -c "$size" "$path" | cmp -s - "$there" && rm -f -- "$there"
-    done' sh "$2" {} +
-exit 1
+        if [ -L "$path" ]; then
+            [ -L "$there" ] && [ "$(readlink -- "$path")" = "$(readlink -- "$there")" ] && continue
+        elif [ -d "$path" ]; then
+            [ -d "$there" ] && continue
+        else
+            [ -f "$there" ] && ! [ -L "$there" ] && cmp -s -- "$path" "$there" && continue
+            [ "$newer" ] && [ "$there" -nt "$path" ] && continue
+        fi
+        echo differs
+    done' sh {} + | head -n 1)
+[ "$differing" ] || exit 0
+new=$(mktemp -d "$dest/.windlass.XXXXXX") || exit
+trap 'rm -rf -- "$new"' 0
+trap 'exit 1' 1 2 15
+# Not every mv knows -T, without which it moves into the directory that a link leads to.
+: >"$new/a" && exact= && mv -f -T "$new/a" "$new/b" 2>/dev/null && exact=-T
+rm -f -- "$new/a" "$new/b"
+export new exact
+find . -exec sh -c '
+    fail() { echo "$there $1" >&2; exit 1; }
+    for path do
+        there=$dest/$path
+        if [ -d "$path" ] && ! [ -L "$path" ]; then
+            if [ -L "$there" ]; then
+                case $(stat -c %u -- "$there") in
+                0 | "$me") ;;
+                *) fail "is a symbolic link of another user, and a directory in the archive" ;;
+                esac
+            fi
+            [ -d "$there" ] || mkdir -- "$there" || exit
+            continue
+        fi
+        [ -L "$there" ] || ! [ -d "$there" ] || fail "is a directory, and none in the archive"
+        if [ -L "$path" ]; then
+            [ -L "$there" ] && [ "$(readlink -- "$path")" = "$(readlink -- "$there")" ] && continue
+        else
+            [ -f "$there" ] && ! [ -L "$there" ] && cmp -s -- "$path" "$there" && continue
+            [ "$newer" ] && [ "$there" -nt "$path" ] && continue
+        fi
+        file=$new/${path##*/}
+        cp -a -- "$path" "$file" || exit
+        [ "$exact" ] || ! [ -L "$there" ] || rm -f -- "$there" || exit
+        mv -f $exact -- "$file" "$there" || exit
+    done' sh {} + &&
+find . -depth -type d ! -name . -exec sh -c '
+    for path do
+        there=$dest/$path
+        [ -L "$there" ] && continue
+        of=$(stat -c "%a %u:%g" -- "$path") || exit
+        [ "$me" != 0 ] || chown "${of#* }" -- "$there" || exit
+        chmod "${of% *}" -- "$there" && touch -r "$path" -- "$there" || exit
+    done' sh {} + && echo changed
 "#;
 
 /// Unpacks; whether something changed, and the names in the archive.
@@ -59,7 +88,6 @@ async fn unpack_in(
     tool: Tool,
     directory: &str,
 ) -> Result<(bool, Vec<String>), Error> {
-    // A directory in it, because `cp -a` gives the destination the attributes of what it copies from.
     let command = if tool == Tool::Unzip { unzip(archive, directory) } else { tar(archive, directory) };
     let output = remote.run(&command).await?;
     // unzip gives 1 for warnings.
@@ -71,12 +99,8 @@ async fn unpack_in(
     let tree = tree.sorted();
     let slash = |kind| if kind == FileKind::Directory { "/" } else { "" };
     let names = tree.into_iter().map(|(name, stat)| format!("{name}{}", slash(stat.kind))).collect::<Vec<_>>();
-    // `cp -a . dest` would give dest the mode of a private directory.
-    let keep_mode =
-        r#"chmod "$(stat -L -c %a -- "$2")" -- "$1" && chown "$(stat -L -c %u:%g -- "$2")" -- "$1" 2>/dev/null; "#;
-    let script = format!("{keep_mode}{MOVE}");
     let newer = if archive.keep_newer { "1" } else { "" };
-    let moved = remote.run(&Command::program(["sh", "-c", &script, "sh", directory, &archive.dest, newer])).await?;
+    let moved = remote.run(&Command::program(["sh", "-c", MOVE, "sh", directory, &archive.dest, newer])).await?;
     match moved.code {
         0 => {
             let changed = moved.stdout.starts_with(b"changed");

@@ -71,6 +71,40 @@ async fn a_zip_archive_is_unpacked_once() {
     assert_eq!(bench.text("to/etcd-v1/etcd"), "binary");
 }
 
+/// Needs root. A user whose directory it is puts links where the archive has files and directories.
+#[tokio::test]
+#[ignore = "needs root: cargo test --lib -- --ignored"]
+async fn a_link_of_another_user_is_replaced_or_refused() {
+    const NOBODY: u32 = 65534;
+    let usual = std::env::var("PATH").unwrap();
+    let programs = tempfile::tempdir().unwrap();
+    // A mv that knows no -T, as on some systems.
+    let script = format!("#!/bin/sh\ncase $* in *-T*) exit 1 ;; esac\nPATH='{usual}' exec mv \"$@\"\n");
+    crate::value::testing::write_program(programs.path().join("mv"), script);
+    for path in [usual.clone(), format!("{}:{usual}", programs.path().display())] {
+        let bench = Bench::with_environment(&[("PATH", &path)]).await;
+        archive(&bench, "x.zip", &["zip", "-qr"]);
+        bench.on_host("secret", "root's");
+        bench.on_host("of-root/etcd", "root's");
+        std::fs::create_dir_all(bench.host("to/etcd-v1")).unwrap();
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(bench.host(to), bench.host(name)).unwrap();
+            std::os::unix::fs::lchown(bench.host(name), Some(NOBODY), None).unwrap();
+        };
+        link("secret", "to/etcd-v1/etcd");
+        bench.run_twice("unarchive: {src: x.zip, dest: HOST/to}").await;
+        assert_eq!((bench.text("secret"), bench.text("to/etcd-v1/etcd")), ("root's".into(), "binary".into()));
+        std::fs::remove_dir_all(bench.host("to/etcd-v1")).unwrap();
+        link("of-root", "to/etcd-v1");
+        let told = bench.failure("unarchive: {src: x.zip, dest: HOST/to}").await;
+        assert!(told.contains("is a symbolic link of another user"), "{told}");
+        assert_eq!(bench.text("of-root/etcd"), "root's");
+        // Nothing of ours is left in the destination.
+        assert_eq!(std::fs::read_dir(bench.host("to")).unwrap().count(), 1);
+        bench.close().await;
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_done_where_it_was_made_before() {
     let bench = Bench::new().await;

@@ -21,21 +21,6 @@ impl Key {
     }
 }
 
-/// The key at a path; None: there is none.
-pub(super) async fn read_ssh_key(probe: &Probe, path: &str) -> Result<Option<Key>, Error> {
-    let file = quote(path);
-    let line =
-        format!("[ -e {file} ] || exit 3; cat {file}.pub 2>/dev/null; echo; ssh-keygen -lf {file} 2>/dev/null; exit 0");
-    let output = probe.query(&Command::shell(line)).await?;
-    if output.code != 0 {
-        return Ok(None);
-    }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut next = || lines.next().unwrap_or_default().to_owned();
-    Ok(Some(Key { path: path.to_owned(), public: next(), fingerprint: next() }))
-}
-
 /// What runs a command in the current directory as the account whose directory it is, so that its links lead nowhere where it could
 /// not write itself. In a directory of root the account cannot exchange anything, and root gives it what is made. For `sh`, which knows
 /// $uid, $gid and $user.
@@ -54,6 +39,44 @@ as_owner() {
   esac
 }
 "#;
+
+/// The key at a path; None: there is none. It is read as its user, whose links may lead anywhere, and a pipe of theirs is not waited for.
+pub(super) async fn read_ssh_key(probe: &Probe, path: &str, account: &Account) -> Result<Option<Key>, Error> {
+    let read = "[ -f \"./$n.pub\" ] && timeout 10 head -c 16384 -- \"./$n.pub\" | head -n 1; echo; \
+                [ ! -f \"./$n\" ] || timeout 10 ssh-keygen -lf \"./$n\" </dev/null; exit 0";
+    let line = format!(
+        "f={file}; uid={uid}; gid={gid}; user={user}\n\
+         [ -e \"$f\" ] || exit 3; d=$(dirname \"$f\"); n=$(basename \"$f\"); export n\n\
+         {AS_OWNER}\
+         cd -P -- \"$d\" || exit\n\
+         case $(stat -c %u .) in\n\
+         \"$uid\") as_user {read} ;;\n\
+         0) [ \"$PWD\" = \"$(readlink -f -- \"$(dirname \"$d\")\")/$(basename \"$d\")\" ] && sh -c {read} ;;\n\
+         esac 2>/dev/null; exit 0",
+        file = quote(path),
+        uid = account.uid,
+        gid = account.gid,
+        user = quote(&account.name),
+        read = quote(read),
+    );
+    let output = probe.query(&Command::shell(line)).await?;
+    if output.code != 0 {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    let public = lines.next_if(|line| is_public_key(line)).unwrap_or_default().to_owned();
+    let fingerprint = lines.find(|line| line.contains("SHA256:")).unwrap_or_default().to_owned();
+    Ok(Some(Key { path: path.to_owned(), public, fingerprint }))
+}
+
+/// Whether a line is a public key as OpenSSH writes it.
+fn is_public_key(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let is_kind =
+        words.next().is_some_and(|kind| ["ssh-", "ecdsa-", "sk-"].iter().any(|known| kind.starts_with(known)));
+    is_kind && words.next().is_some_and(|key| key.starts_with("AAAA"))
+}
 
 /// Makes it, and its directory if that is missing; both are the user's.
 pub(super) async fn generate_ssh_key(
@@ -108,12 +131,12 @@ mod tests {
     async fn a_key_is_made_once_and_reported() {
         let bench = Bench::new().await;
         let path = bench.host(".ssh/id_ed25519").display().to_string();
-        assert!(read_ssh_key(bench.remote(), &path).await.unwrap().is_none());
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let account =
             Account { uid, gid, name: "me".into(), comment: String::new(), home: String::new(), shell: String::new() };
+        assert!(read_ssh_key(bench.remote(), &path, &account).await.unwrap().is_none());
         generate_ssh_key(bench.remote(), &path, &account, "ed25519", None, Some("it's mine")).await.unwrap();
-        let key = read_ssh_key(bench.remote(), &path).await.unwrap().unwrap();
+        let key = read_ssh_key(bench.remote(), &path, &account).await.unwrap().unwrap();
         assert!(key.public.starts_with("ssh-ed25519 ") && key.public.ends_with("it's mine"), "{}", key.public);
         assert!(key.fingerprint.contains("SHA256:"), "{}", key.fingerprint);
         assert_eq!((bench.mode(".ssh"), bench.mode(".ssh/id_ed25519")), (0o700, 0o600));
@@ -155,6 +178,35 @@ mod tests {
         assert!(make("home/link/id").await.is_err());
         // Where root owns the directory, root gives the key away.
         make("of-root/id").await.unwrap();
+        // It is read as the user: neither what only root may read, nor a pipe, nor another text.
+        let read = async |path: &str| {
+            let path = bench.host(path).display().to_string();
+            let key = read_ssh_key(bench.remote(), &path, &account).await.unwrap().unwrap();
+            (key.public, key.fingerprint)
+        };
+        for path in ["home/.ssh/id", "of-root/id"] {
+            let (public, fingerprint) = read(path).await;
+            assert!(
+                public.starts_with("ssh-ed25519 ") && fingerprint.contains("SHA256:"),
+                "{path}: {public} {fingerprint}"
+            );
+        }
+        let (private, public) = (bench.host("home/.ssh/id"), bench.host("home/.ssh/id.pub"));
+        bench.on_host("secret.pub", "ssh-ed25519 AAAAsecret of root");
+        let only_root = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(bench.host("secret.pub"), only_root).unwrap();
+        std::fs::remove_file(&public).unwrap();
+        std::os::unix::fs::symlink(bench.host("secret.pub"), &public).unwrap();
+        assert_eq!(read("home/.ssh/id").await.0, "");
+        std::fs::remove_file(&public).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", &public).unwrap();
+        assert_eq!(read("home/.ssh/id").await.0, "");
+        for path in [&private, &public] {
+            std::fs::remove_file(path).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+        }
+        assert_eq!(read("home/.ssh/id").await, (String::new(), String::new()));
+        make("home/.ssh/id").await.unwrap();
         use std::os::unix::fs::MetadataExt;
         for name in ["home/.ssh/id", "home/.ssh/id.pub", "home/new", "home/new/id", "of-root/id", "of-root/id.pub"] {
             assert_eq!(std::fs::metadata(bench.host(name)).unwrap().uid(), NOBODY, "{name}");
