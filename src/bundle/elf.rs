@@ -1,6 +1,6 @@
 //! What processor a program is for, read from its ELF header.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::Error;
@@ -29,6 +29,30 @@ pub(crate) fn architecture(path: &Path) -> Result<Option<String>, Error> {
     };
     let known = MACHINES.iter().find(|(number, _)| *number == machine);
     Ok(Some(known.map_or_else(|| format!("machine {machine}"), |(_, name)| (*name).to_owned())))
+}
+
+/// Whether a program needs neither an interpreter nor libraries. A program that is not for 64 bits, least significant byte first, is
+/// taken for one that does.
+pub(crate) fn is_static(path: &Path) -> Result<bool, Error> {
+    const INTERPRETER: u32 = 3;
+    let cannot = |error: std::io::Error| Error::io("read", path, &error);
+    let mut file = std::fs::File::open(path).map_err(cannot)?;
+    let mut header = [0; 64];
+    file.read_exact(&mut header).map_err(cannot)?;
+    let [0x7f, b'E', b'L', b'F', 2, 1, ..] = header else { return Ok(false) };
+    // Where the program's headers are, the size of one, and how many there are.
+    let place = header[32..40].iter().rev().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
+    let size = u16::from_le_bytes([header[54], header[55]]);
+    let count = u16::from_le_bytes([header[56], header[57]]);
+    file.seek(SeekFrom::Start(place)).map_err(cannot)?;
+    let mut one = vec![0; usize::from(size.max(4))];
+    for _ in 0..count {
+        file.read_exact(&mut one).map_err(cannot)?;
+        if u32::from_le_bytes([one[0], one[1], one[2], one[3]]) == INTERPRETER {
+            return Ok(false);
+        }
+    }
+    Ok(count > 0)
 }
 
 /// The architecture that this program itself runs on.

@@ -21,6 +21,7 @@ use crate::value::nearest::did_you_mean;
 pub use archive::{is_archive, pack};
 pub(crate) use elf::architecture as architecture_of;
 pub use elf::architecture_name as architecture_named;
+pub(crate) use elf::is_static;
 pub use manifest::{ANY, Item, MANIFEST, Manifest};
 pub use recipe::{Origin, Recipe, RecipeSource, hex_of, is_plain, without_login};
 pub use scan::{BundleScan, scan};
@@ -92,6 +93,11 @@ impl Bundle {
         };
         let manifest = Manifest::read_manifest(&root)?;
         Ok(Bundle { name, root, manifest })
+    }
+
+    /// The directory with its files.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// What is in it; of a directory without a manifest, what such a one would say.

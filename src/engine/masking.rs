@@ -12,8 +12,23 @@ use crate::value::{SecretTexts, Value, Vars};
 /// What replaces a label, and the reason of a failure, under `no_log`.
 pub const HIDDEN: &str = "(hidden by no_log)";
 
-/// The event as a person may see it.
+/// Variables that log in: their values are secrets also where a task defines them.
+const LOGIN_SECRETS: &[&str] = &[
+    "ansible_password",
+    "ansible_ssh_password",
+    "ansible_ssh_pass",
+    "ansible_private_key_passphrase",
+    "ansible_ssh_private_key_passphrase",
+    "ansible_become_password",
+    "ansible_become_pass",
+    "ansible_sudo_pass",
+];
+
+/// The event as a person may see it. Secrets that it shows for the first time are hidden from then on.
 pub fn masked(event: Event, hidden: &SecretTexts) -> Event {
+    if let Event::Item { result, .. } | Event::Result { result, .. } | Event::Retry { result, .. } = &event {
+        note_login_secrets(&result.values, hidden);
+    }
     let event = match event {
         Event::Item { task, host, delegated, label, result } => {
             let label = if result.no_log { HIDDEN.to_string() } else { label };
@@ -28,6 +43,19 @@ pub fn masked(event: Event, hidden: &SecretTexts) -> Event {
         other => other,
     };
     if hidden.is_empty() { event } else { Mask(hidden).event(event) }
+}
+
+/// Of `set_fact` and `include_vars`, and of `add_host`; of a loop, too.
+fn note_login_secrets(values: &Vars, hidden: &SecretTexts) {
+    let of_host = values.get("add_host").and_then(|host| host.get_attr("host_vars").ok());
+    for defined in values.get("ansible_facts").cloned().into_iter().chain(of_host) {
+        let texts = LOGIN_SECRETS.iter().filter_map(|name| defined.get_attr(name).ok());
+        texts.filter_map(|text| text.as_str().map(str::to_owned)).for_each(|text| hidden.add_secret(&text));
+    }
+    for result in values.get("results").and_then(|results| results.try_iter().ok()).into_iter().flatten() {
+        let part = |name: &str| Some((name.into(), result.get_attr(name).ok().filter(|part| !part.is_undefined())?));
+        note_login_secrets(&["ansible_facts", "add_host"].iter().filter_map(|name| part(name)).collect(), hidden);
+    }
 }
 
 /// Of a result under `no_log` what happened stays, and how long it took.
@@ -229,6 +257,30 @@ mod tests {
         let shown = without_secrets(Arc::new(result));
         assert_eq!((shown.message.as_ref(), shown.hint.as_ref(), shown.diff.len()), (None, None, 0));
         assert!(shown.values.is_empty() && shown.failed());
+    }
+
+    #[test]
+    fn passwords_that_a_task_defines_are_masked_from_its_own_result_on() {
+        let hidden = SecretTexts::default();
+        let host = mapping([("host_vars", mapping([("ansible_ssh_pass", Value::from("of-the-host"))]))]);
+        let facts =
+            mapping([("ansible_become_password", Value::from("of-become")), ("other", Value::from("of-become"))]);
+        let results = vec![mapping([("ansible_facts", mapping([("ansible_password", Value::from("in-a-loop"))]))])];
+        let result = TaskResult {
+            values: Vars::from([
+                ("add_host".into(), host),
+                ("ansible_facts".into(), facts),
+                ("results".into(), Value::from(results)),
+            ]),
+            ..result(Status::Ok)
+        };
+        let task = Arc::new(task("t"));
+        let event = Event::Result { task, host: "h1".into(), delegated: None, looped: false, result: Arc::new(result) };
+        let shown = format!("{:?}", masked(event, &hidden));
+        for secret in ["of-the-host", "of-become", "in-a-loop"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        assert_eq!(hidden.hide("x of-the-host"), "x ***");
     }
 
     #[test]

@@ -281,7 +281,7 @@ impl Mount {
     }
 
     fn outcome(&self, entry: &FstabEntry) -> Outcome {
-        let opts = if self.opts_no_log && self.opts.is_some() { HIDDEN } else { &entry.opts };
+        let opts = if self.opts_no_log && self.opts.is_some() { HIDDEN.to_owned() } else { hidden(&entry.opts) };
         let mut outcome = Outcome::default()
             .with("name", entry.path.as_str())
             .with("opts", opts)
@@ -489,6 +489,9 @@ mod tests {
         let done = bench.run(&format!("mount: {{{secret}, state: present, fstab: HOST/f}}")).await.unwrap();
         assert!(done.diff.is_empty() && !value(&done.outcome, "opts").contains("pw"));
         assert!(bench.text("f").contains("password=pw"));
+        let shown = "path: /y, src: //s/y, fstype: cifs, opts: 'ro,password=pw,vers=3'";
+        let done = bench.run(&format!("mount: {{{shown}, state: present, fstab: HOST/f}}")).await.unwrap();
+        assert_eq!(value(&done.outcome, "opts"), "ro,password=***,vers=3");
         bench.close().await;
     }
 }

@@ -8,8 +8,10 @@ mod image;
 mod layout;
 mod members;
 mod oci;
+mod own_image;
 mod reference;
 mod registry;
 
 pub use create::{Created, KnownDigests, Order, SourceRow, create};
 pub use fetch::{Client, Progress};
+pub use own_image::OwnImage;

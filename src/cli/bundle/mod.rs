@@ -1,6 +1,7 @@
 //! `windlass bundle`: makes, checks and shows what hosts are given to run.
 
 mod create;
+mod image;
 
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,8 @@ enum BundleCommand {
     Verify(Named),
     /// List the content of a bundle
     Show(Named),
+    /// Write a container image of windlass with bundles in it, for an operator in a cluster
+    Image(image::ImageArgs),
 }
 
 #[derive(Debug, Args)]
@@ -38,6 +41,7 @@ pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError
         BundleCommand::Create(create) => create::create_bundle(create),
         BundleCommand::Verify(named) => verify(&named.bundle),
         BundleCommand::Show(named) => show(&named.bundle),
+        BundleCommand::Image(image) => image::write_image(image),
     }
 }
 
