@@ -63,6 +63,8 @@ fn changes_diffs_and_trees_are_there() {
     let (_, reported, _) = run(scratch.path(), &["a", "-m", "copy", "-a", &args, "-t", "tree"]);
     assert!(reported.contains("a | CHANGED => {") && file.exists(), "{reported}");
     let kept = std::fs::read_to_string(scratch.path().join("tree/a")).unwrap();
+    let mode = std::fs::metadata(scratch.path().join("tree/a")).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600, "a result may hold a secret");
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
     assert_eq!((&kept["changed"], &kept["dest"]), (&true.into(), &file.display().to_string().into()));
 }

@@ -96,7 +96,7 @@ impl Bundle {
     }
 
     /// The directory with its files.
-    pub(crate) fn root(&self) -> &Path {
+    pub(crate) fn unpacked_at(&self) -> &Path {
         &self.root
     }
 

@@ -278,7 +278,6 @@ impl Cron {
             0 => Ok(Some(Text::decode(&output.stdout))),
             // What it says where there is none.
             1 if String::from_utf8_lossy(&output.stderr).to_lowercase().contains("no crontab") => Ok(None),
-            1 if output.stderr.is_empty() => Ok(None),
             _ => Err(failure("crontab", &output)),
         }
     }

@@ -186,12 +186,12 @@ impl Inspect for Find {
 impl Find {
     async fn criteria(&self, probe: &Probe) -> Result<Criteria, Error> {
         // Ages are counted by the host's clock.
-        let now = match &self.age {
-            Some(_) => probe.query(&Command::program(["date", "+%s"])).await?.stdout,
-            None => b"0".to_vec(),
-        };
-        let now = String::from_utf8_lossy(&now).trim().parse().unwrap_or_default();
-        Criteria::new(self, now)
+        if self.age.is_none() {
+            return Criteria::new(self, 0);
+        }
+        let output = probe.query(&Command::program(["date", "+%s"])).await?;
+        let now = String::from_utf8_lossy(&output.stdout).trim().parse();
+        Criteria::new(self, now.map_err(|_| Error::failed("cannot read the clock of the host: date said no number"))?)
     }
 
     async fn search(

@@ -1,6 +1,8 @@
 //! The report of one task on many hosts: the words that `ansible` users know, one result after the other, no recap.
 
+use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -137,9 +139,12 @@ fn pretty(object: &Plain) -> String {
     }
 }
 
-/// Writes the result of a host into the tree.
+/// Writes the result of a host into the tree, for its owner alone: a result may hold a secret.
 pub(super) fn write_result_file(directory: &Path, host: &str, object: &Plain) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     // A host may be named by a path.
-    std::fs::write(directory.join(host.replace('/', "_")), format!("{object}\n"))
+    let path = directory.join(host.replace('/', "_"));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    file.write_all(format!("{object}\n").as_bytes())
 }

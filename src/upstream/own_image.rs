@@ -295,7 +295,7 @@ fn bundle_layer(directory: &Path, name: &str, bundle: &Bundle) -> Result<Blob, E
         let text = manifest.to_yaml();
         append(archive, &format!("{root}/{MANIFEST}"), text.len() as u64, 0o644, text.as_bytes())?;
         for item in &manifest.files {
-            append_file(archive, &format!("{root}/{}", item.file), &bundle.root().join(&item.file))?;
+            append_file(archive, &format!("{root}/{}", item.file), &bundle.unpacked_at().join(&item.file))?;
         }
         Ok(())
     })

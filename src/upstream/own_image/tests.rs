@@ -1,3 +1,5 @@
+//! The archive that is written, read again, and what is refused.
+
 use super::*;
 use crate::value::ProcessEnvironment;
 

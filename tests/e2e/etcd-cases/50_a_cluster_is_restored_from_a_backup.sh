@@ -6,6 +6,11 @@ fresh_five
 members h1 h2 h3
 exits 0
 are_members h1 h2 h3
+# Earlier versions gave the directory of the data directory to the user of etcd.
+on h2 'chown etcd:etcd /var/lib/etcd; chmod 0700 /var/lib/etcd'
+members h1 h2 h3
+exits 0
+for h in h1 h2; do [ "$(on $h 'stat -c "%U %a" /var/lib/etcd')" = "root 755" ] || broken "root does not own the directory of the data directory of $h"; done
 mapfile -t three < <(printf '%s\n' -i "$(inventory_of h1 h2 h3)" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_settle_seconds=1 --playbooks "$ROOT/playbooks")
 backups=$scratch/backups
 restore() { windlass etcd restore "$@" "${three[@]}"; }
@@ -108,6 +113,13 @@ says 'is not released yet.*windlass etcd restore --undo'
 restore --undo --check
 exits 0
 says 'All that was written since the restore is lost'
+# A link of the user of etcd leads root nowhere.
+link=$(on h1 'echo /var/lib/etcd/data.before-restore-*' | sed 's/before/undone/')
+on h1 "ln -s /etc/profile.d $link && chown -h etcd: $link"
+restore --undo --name karmada
+exits 2
+says "$link is not a directory of root"
+on h1 "test ! -e /etc/profile.d/member && test ! -e /etc/profile.d/complete && rm $link"
 restore --undo --name karmada
 exits 0
 are_restored "$scratch/later"
