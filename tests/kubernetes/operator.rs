@@ -100,11 +100,41 @@ impl Bench {
 
     /// What `kubectl apply -k` creates, beside the definitions.
     pub(crate) fn apply_rights(&self) {
-        let directory = crate::root().join("packaging/kubernetes").display().to_string();
+        let directory = crate::root().join("packaging/kubernetes/base").display().to_string();
         let built = self.server.kubectl(&["kustomize", &directory], "").unwrap();
         // An old server takes no rules; they are there already without these.
         let others = built.split("---\n").filter(|document| !document.contains("CustomResourceDefinition"));
         self.server.apply(&others.collect::<Vec<_>>().join("---\n"));
+    }
+
+    /// The options of the operator that is shipped, without the address of its probes; the file that it mounts is in the scratch directory.
+    fn shipped_options(&self) -> Vec<String> {
+        let directory = crate::root().join("packaging/kubernetes/jobs").display().to_string();
+        let built = self.server.kubectl(&["kustomize", &directory], "").unwrap();
+        let documents: Vec<Json> = built.split("---\n").map(|text| serde_yaml::from_str(text).unwrap()).collect();
+        let of_kind = |kind: &str| documents.iter().filter(|it| it["kind"] == kind).cloned().collect::<Vec<Json>>();
+        let deployment = of_kind("Deployment").remove(0);
+        let pod = &deployment["spec"]["template"]["spec"];
+        let container = &pod["containers"][0];
+        for (probe, path) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+            assert_eq!(container[probe]["httpGet"]["path"], path);
+        }
+        let mount = container["volumeMounts"].as_array().unwrap().iter().find(|it| it["name"] == "job").unwrap();
+        let volume = pod["volumes"].as_array().unwrap().iter().find(|it| it["name"] == "job").unwrap();
+        let settings = of_kind("ConfigMap");
+        let is_named = |it: &&Json| it["metadata"]["name"] == volume["configMap"]["name"];
+        let template = settings.iter().find(is_named).unwrap()["data"]["job.yaml"].as_str().unwrap();
+        let job: Json = serde_yaml::from_str(template).unwrap();
+        assert_eq!(job["spec"]["template"]["spec"]["containers"][0]["image"], container["image"]);
+        std::fs::write(self.scratch.path().join("job.yaml"), template).unwrap();
+        let mounted = format!("{}/job.yaml", mount["mountPath"].as_str().unwrap());
+        let here = self.scratch.path().join("job.yaml").display().to_string();
+        let words = container["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+        let words = words.map(|word| word.replace(&mounted, &here)).filter(|word| !word.starts_with("--listen="));
+        let words: Vec<String> = words.collect();
+        assert_eq!(words[0], "operator");
+        assert!(words.iter().any(|word| *word == format!("--job-template={here}")), "{words:?}");
+        words[1..].to_vec()
     }
 
     /// A kubeconfig with the rights of an account.
@@ -384,7 +414,9 @@ fn an_operator_works_with_the_rights_that_are_shipped() {
     bench.server.apply(DEPLOYMENT);
 
     let kubeconfig = bench.kubeconfig_of("windlass-system", "windlass-operator");
-    let first = bench.operator_as(&kubeconfig, "first", &["--lease-namespace", "windlass-system"]);
+    let options = bench.shipped_options();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let first = bench.operator_as(&kubeconfig, "first", &options);
     let is_looked = || condition(&bench.deployment(), "HostsReachable") == "False HostsUnreachable";
     until("the hosts are looked at", is_looked, || format!("{:#} {}", bench.deployment(), first.words()));
     first.terminate();
@@ -430,7 +462,7 @@ fn an_operator_works_with_the_rights_that_are_shipped() {
 /// `kubectl apply -k` has the definitions of this version.
 #[test]
 fn the_shipped_definitions_are_those_that_windlass_prints() {
-    let path = crate::root().join("packaging/kubernetes/definitions.yaml");
+    let path = crate::root().join("packaging/kubernetes/base/definitions.yaml");
     let printed = Command::new(env!("CARGO_BIN_EXE_windlass")).arg("crd").output().unwrap();
     let printed = format!("# windlass crd\n{}", String::from_utf8(printed.stdout).unwrap());
     if std::env::var_os("UPDATE_DOCS").is_some() {
