@@ -102,9 +102,12 @@ pub(super) fn conditions(name: &str, known: &Known<'_>, failed: Option<&str>, no
     let certificates = seen(look, |look| match look.certificate_days_left {
         None => unknown("NotInstalled", "no certificate was found"),
         Some(days) if days <= 0 => no("Expired", "a certificate has expired"),
-        Some(days) if days <= CERTIFICATE_DAYS => {
-            no("ExpireSoon", format!("a certificate expires in {days} days: windlass certificates renews it"))
-        }
+        Some(days) if days <= CERTIFICATE_DAYS => no(
+            "ExpireSoon",
+            format!(
+                "a certificate expires in {days} days: an apply renews those of etcd, and a Run with the operation RenewCertificates the others"
+            ),
+        ),
         Some(days) => yes("Valid", format!("the first certificate expires in {days} days")),
     });
     let of_rows = |summary: fn(&Look) -> &str, word: &str| {
@@ -241,7 +244,11 @@ fn drifted(view: &DeploymentView, look: Option<&Look>) -> Finding {
         (true, Some(true)) if look.generation == view.generation && !view.changed_since_run => {
             yes("HostsDiffer", "the hosts differ from what the last run has made of them")
         }
-        (true, _) => no("SpecChanged", "the hosts differ because the spec was changed"),
+        (true, None) => no("NotApplied", "no run has ended yet, so the hosts differ from the spec"),
+        (true, Some(false)) => {
+            no("NotApplied", "the last run failed, or was no apply of a plan, so the hosts differ from the spec")
+        }
+        (true, Some(true)) => no("SpecChanged", "the hosts differ because the spec was changed"),
     }
 }
 

@@ -4,6 +4,7 @@
 mod children;
 mod conditions;
 pub mod decide;
+mod events;
 mod jobs;
 mod lease;
 mod metrics;
@@ -67,7 +68,7 @@ pub struct OperatorOptions {
     pub is_first_process: bool,
 }
 
-/// The name of the Lease.
+/// The name of the Lease; of an operator for one namespace, the beginning.
 const LEASE: &str = "windlass-operator";
 
 /// Why an operator could not work, or cannot continue.
@@ -77,10 +78,8 @@ pub enum Error {
     Cluster(String),
     #[error("cannot listen at {address}: {error}")]
     Listen { address: SocketAddr, error: std::io::Error },
-    #[error(
-        "this account may not {verb} {resource} {place}\nhint: docs/how-to/operator.md lists the rights of the operator"
-    )]
-    NotAllowed { verb: &'static str, resource: &'static str, place: String },
+    #[error("this account may not {}\nhint: docs/how-to/operator.md lists the rights of the operator", .0.join(", nor "))]
+    NotAllowed(Vec<String>),
     #[error("lost the lease {LEASE}: another operator may be the leader now")]
     LostLease,
     #[error("internal error: the watches ended")]
@@ -113,7 +112,9 @@ pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = (
     health.ready.store(true, Ordering::Relaxed);
     let mut election = options.lease.as_ref().map(|namespace| {
         let identity = format!("{}_{}_{:08x}", options.host, std::process::id(), rand::random::<u32>());
-        Election::new(client.clone(), namespace, LEASE, identity)
+        // Operators for different namespaces do not wait for each other.
+        let name = options.namespace.as_ref().map_or_else(|| LEASE.to_owned(), |of| format!("{LEASE}-{of}"));
+        Election::new(client.clone(), namespace, &name, identity)
     });
     if let Some(election) = &mut election {
         tokio::select! {
@@ -200,6 +201,7 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics, ch
             options: options.worker_options.clone(),
         }),
         children,
+        events: events::Sender::new(client.clone(), &options.host),
         metrics: metrics.clone(),
         look_every: options.look_every,
         max_runs: options.max_runs,
@@ -273,31 +275,33 @@ async fn ask_again_and_again(api: Api<KarmadaDeployment>, health: Health, metric
 
 /// Refuses to start without a right: a watch without it would fail for ever, and hold up the others.
 async fn check_rights(client: &Client, options: &OperatorOptions) -> Result<(), Error> {
-    for (resource, part, verbs) in RIGHTS {
-        for verb in *verbs {
-            check_right(client, (GROUP, resource, *part), verb, options.namespace.as_deref()).await?;
+    let place = options.namespace.as_deref();
+    let own = RIGHTS.iter().map(|(resource, part, verbs)| ((GROUP, *resource, *part), *verbs, place));
+    let jobs = options.job_template.iter().map(|_| (("batch", "jobs", None), &["list", "watch"][..], place));
+    let leases = options.lease.iter().map(|namespace| {
+        (("coordination.k8s.io", "leases", None), &["get", "create", "update"][..], Some(namespace.as_str()))
+    });
+    let mut missing = Vec::new();
+    for (what, verbs, namespace) in own.chain(jobs).chain(leases) {
+        for verb in verbs {
+            if !has_right(client, what, verb, namespace).await? {
+                let (group, resource, part) = what;
+                let part = part.map(|part| format!("/{part}")).unwrap_or_default();
+                let place = namespace.map_or("in all namespaces".to_owned(), |name| format!("in the namespace {name}"));
+                missing.push(format!("{verb} {resource}{part}.{group} {place}"));
+            }
         }
     }
-    if options.job_template.is_some() {
-        for verb in ["list", "watch"] {
-            check_right(client, ("batch", "jobs", None), verb, options.namespace.as_deref()).await?;
-        }
-    }
-    if let Some(namespace) = &options.lease {
-        for verb in ["get", "create", "update"] {
-            check_right(client, ("coordination.k8s.io", "leases", None), verb, Some(namespace)).await?;
-        }
-    }
-    Ok(())
+    if missing.is_empty() { Ok(()) } else { Err(Error::NotAllowed(missing)) }
 }
 
 /// `what`: group, resource and subresource.
-async fn check_right(
+async fn has_right(
     client: &Client,
-    what: (&str, &'static str, Option<&str>),
-    verb: &'static str,
+    what: (&str, &str, Option<&str>),
+    verb: &str,
     namespace: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let (group, resource, part) = what;
     let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
     let asked = SelfSubjectAccessReview {
@@ -316,11 +320,7 @@ async fn check_right(
     };
     let answer =
         limited(async { reviews.create(&PostParams::default(), &asked).await.map_err(|error| error_text(&error)) });
-    if answer.await.map_err(Error::Cluster)?.status.is_some_and(|status| status.allowed) {
-        return Ok(());
-    }
-    let place = namespace.map_or("in all namespaces".to_owned(), |name| format!("in the namespace {name}"));
-    Err(Error::NotAllowed { verb, resource, place })
+    Ok(answer.await.map_err(Error::Cluster)?.status.is_some_and(|status| status.allowed))
 }
 
 /// Seconds since 1970.

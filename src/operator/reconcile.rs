@@ -12,7 +12,8 @@ use time::OffsetDateTime;
 
 use super::children::Work;
 use super::conditions::{Known, conditions};
-use super::decide::{Action, Limits, Seconds, decide};
+use super::decide::{Action, Limits, RunState, Seconds, decide};
+use super::events::news;
 use super::jobs::Started;
 use super::view::Context;
 use crate::kubernetes::error_text;
@@ -83,8 +84,12 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
     put_conditions(&mut wanted.conditions, conditions(&name, &known, failed.as_deref(), now));
     if wanted != status {
         let mut object = (*deployment).clone();
-        object.status = Some(wanted);
-        unless_changed(api.replace_status(&name, &PostParams::default(), &object).await)?;
+        object.status = Some(wanted.clone());
+        if is_written(api.replace_status(&name, &PostParams::default(), &object).await)? {
+            let was_installed = view.runs.iter().any(|run| matches!(run.state, RunState::Ended { .. }));
+            let news = news(&status.conditions, &wanted.conditions, was_installed, &runs);
+            context.events.send(deployment.object_ref(&()), news);
+        }
     }
     match failure {
         Some(error) => Err(error),
@@ -257,7 +262,7 @@ impl Target<'_> {
                 r#type: SUCCEEDED.to_owned(),
                 status: "False".to_owned(),
                 reason: reason.to_owned(),
-                message: "it was not begun, or its process has ended in the middle".to_owned(),
+                message: why_ended(reason).to_owned(),
                 last_transition_time: time_text(now),
                 observed_generation: run.metadata.generation.unwrap_or_default(),
             }],
@@ -266,12 +271,29 @@ impl Target<'_> {
     }
 }
 
+/// What is meant by the reason for which a Run ends that no process does.
+fn why_ended(reason: &str) -> &'static str {
+    match reason {
+        "Stopped" => "it was stopped before a process began it, or after its process had ended",
+        "Superseded" => "a newer Run of the same kind was created before this one began",
+        "DeploymentDeleted" => "its deployment was deleted",
+        "DeploymentReplaced" => "its deployment was created after it: it is about an earlier one of the same name",
+        "WorkersEnded" => "five processes that did it ended in the middle",
+        _ => "no process does it",
+    }
+}
+
 /// Success also if the object has changed meanwhile, which calls again, or is gone.
 fn unless_changed<T>(written: kube::Result<T>) -> Result<(), Error> {
+    is_written(written).map(drop)
+}
+
+/// Not if the object has changed meanwhile, which calls again, or is gone.
+fn is_written<T>(written: kube::Result<T>) -> Result<bool, Error> {
     match written {
-        Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(false),
         Err(error) => Err(error.into()),
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
     }
 }
 

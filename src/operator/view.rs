@@ -11,6 +11,7 @@ use time::format_description::well_known::Rfc3339;
 
 use super::children::{Children, Work};
 use super::decide::{DeploymentView, LookView, PlanView, RunState, RunView, Seconds, destroyed_at};
+use super::events::Sender;
 use super::jobs::Jobs;
 use super::metrics::Metrics;
 use super::window::window_at;
@@ -32,6 +33,7 @@ pub(super) struct Context {
     pub max_runs: usize,
     pub max_looks: usize,
     pub heartbeats: Heartbeats,
+    pub events: Sender,
 }
 
 /// What workers said last, by the uid of their Run, and when this operator saw it first: their clocks may not be its own.

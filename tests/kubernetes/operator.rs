@@ -229,7 +229,12 @@ fn an_operator_says_what_it_sees_and_one_of_two_works() {
     // Whoever may not read is told so at the start.
     let refused = bench.command(&["operator", "--context", "reader"]).output().unwrap();
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && words.contains("this account may not get karmadadeployments"), "{words}");
+    assert!(
+        !refused.status.success()
+            && words.contains("this account may not get karmadadeployments.windlass.dev")
+            && words.contains("update runs/status.windlass.dev"),
+        "{words}"
+    );
 
     bench.server.apply(DEPLOYMENT);
     let lease = ["--lease-namespace", "default"];
@@ -419,6 +424,9 @@ fn an_operator_works_with_the_rights_that_are_shipped() {
     let first = bench.operator_as(&kubeconfig, "first", &options);
     let is_looked = || condition(&bench.deployment(), "HostsReachable") == "False HostsUnreachable";
     until("the hosts are looked at", is_looked, || format!("{:#} {}", bench.deployment(), first.words()));
+    let events = || bench.server.kubectl(&["get", "events", "-o", "custom-columns=:.reason,:.message"], "").unwrap();
+    until("an event says so", || events().contains("HostsUnreachable"), events);
+    assert!(events().contains("these hosts do not answer: cp-1"), "{}", events());
     first.terminate();
 
     // Secrets only where somebody has given the rights of a worker.
