@@ -24,7 +24,7 @@ pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "wi
 pub(super) const DEPLOYMENT: &str = "windlass.dev/deployment";
 
 /// The container of the template that does the Run.
-const CONTAINER: &str = "windlass";
+pub const CONTAINER: &str = "windlass";
 
 /// How many characters of the name of a Run are in the name of its Jobs: pods and labels have at most 63.
 const NAMED: usize = 36;

@@ -35,7 +35,7 @@ use crate::resource::{GROUP, KarmadaDeployment, Run};
 use children::Children;
 use decide::Seconds;
 use jobs::Jobs;
-pub use jobs::{TemplateError, read_template};
+pub use jobs::{CONTAINER as JOB_CONTAINER, TemplateError, read_template};
 use lease::Election;
 use metrics::Metrics;
 use probes::Health;

@@ -104,6 +104,23 @@ fn a_run_is_done_by_a_job_and_resumed_by_another_one() {
     assert_eq!(jobs.len(), 1, "{jobs:#?}");
     assert_eq!(jobs[0]["metadata"]["ownerReferences"][0]["name"], "one");
 
+    // What it prints can be read and followed.
+    let kubectl = |arguments: &[&str]| {
+        let mut command = Command::new("bash");
+        command.arg("-c").arg("exec -a kubectl-windlass \"$@\"").arg("bash").arg(env!("CARGO_BIN_EXE_windlass"));
+        command.args(arguments).env("KUBECONFIG", bench.server.kubeconfig()).env("WINDLASS_RUNS", "false");
+        command
+    };
+    let printed = |arguments: &[&str]| {
+        let output = kubectl(arguments).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let has_printed = || printed(&["logs", "one"]).contains("planning controlPlane");
+    until("its output can be read", has_printed, || printed(&["logs", "one"]));
+    let absent = printed(&["logs", "none"]);
+    assert!(absent.contains("cannot read the Run none"), "{absent}");
+    let follower = kubectl(&["logs", "one", "-f"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+
     // A pod that is sent away gives the run back, and that does not count.
     let pods = bench.list("pods");
     let name = pods[0]["metadata"]["name"].as_str().unwrap();
@@ -125,6 +142,17 @@ fn a_run_is_done_by_a_job_and_resumed_by_another_one() {
     let jobs = bench.list("jobs").len();
     std::thread::sleep(std::time::Duration::from_secs(5));
     assert_eq!(bench.list("jobs").len(), jobs, "{}", shown());
+
+    // Who followed has seen all three processes.
+    let followed = String::from_utf8(follower.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(followed.matches("etcd has one member").count(), 3, "{followed}");
+    let report = printed(&["report", "prod"]);
+    for expected in
+        ["kind: KarmadaDeployment", "kind: Run", "kind: Job", "kind: Pod", "kind: Event", "reason: RunFailed"]
+    {
+        assert!(report.contains(expected), "{expected}: {report}");
+    }
+    assert!(!report.contains("WINDLASS_RESOURCE"), "settings of pods are left out: {report}");
 
     // They go with it.
     bench.server.kubectl(&["delete", "run", "one"], "").unwrap();

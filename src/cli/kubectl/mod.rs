@@ -1,5 +1,8 @@
 //! `kubectl windlass`: this program under the name `kubectl-windlass`, for people who work with the operator's objects.
 
+mod logs;
+mod report;
+
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -41,6 +44,10 @@ enum Command {
     Run(RunArgs),
     /// List the Runs, of one deployment or of all
     Runs(RunsArgs),
+    /// Show what a Run prints that a Job does, or follow it
+    Logs(logs::LogsArgs),
+    /// Print what is known of a deployment, its Runs, their Jobs and the events, for a bug report; no Secret is read
+    Report(report::ReportArgs),
     /// Stop a Run after the tasks that are running
     Stop(Name),
     /// Change nothing on the hosts of a deployment until it is resumed
@@ -111,6 +118,8 @@ impl Cli {
             Command::Approve(args) => objects.approve(args).await,
             Command::Run(args) => objects.create(args).await,
             Command::Runs(args) => objects.list(args.name.as_deref()).await,
+            Command::Logs(args) => objects.logs(args).await,
+            Command::Report(args) => objects.report(args).await,
             Command::Stop(args) => objects.stop(&args.name).await,
             Command::Pause(args) => objects.pause(&args.name, true).await,
             Command::Resume(args) => objects.pause(&args.name, false).await,
