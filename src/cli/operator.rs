@@ -41,6 +41,10 @@ pub(super) struct OperatorArgs {
     /// with the same arguments
     #[arg(long, value_name = "PROGRAM")]
     worker: Option<PathBuf>,
+    /// At SIGTERM or Ctrl-C, end after the workers, and these after the tasks that are running: for a system that ends them all with
+    /// the operator (default in a container; otherwise workers continue, and the next operator sees them)
+    #[arg(long)]
+    stop_workers: bool,
     /// Do each run as a Kubernetes Job in the namespace of its deployment, made from the Job in this file: it has a container named
     /// windlass (default: do runs as processes of this machine)
     #[arg(long, value_name = "FILE", conflicts_with = "worker")]
@@ -78,7 +82,8 @@ pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> 
             None => std::env::current_exe().context("cannot find this program")?,
         },
         host: user_and_machine(surroundings()),
-        is_first_process: std::process::id() == 1,
+        // The kernel ends all processes of a container with its first one.
+        stops_workers: args.stop_workers || std::process::id() == 1,
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {

@@ -188,7 +188,7 @@ fn up_to_date(view: &DeploymentView, look: Looked<'_>) -> Finding {
                     no("MembersRefused", format!("cannot join or leave: {}", listed(&plan.refused_members, "; ")))
                 }
                 None => yes("UpToDate", "the hosts are as the spec says"),
-                Some(_) if plan.refused.is_some() => no("PlanRefused", "what differs cannot be applied"),
+                Some(_) if plan.refused.is_some() => no("PlanRefused", plan.refused.clone().unwrap_or_default()),
                 Some(_) if plan.changes == 1 => no("ChangesPending", "an apply makes 1 change"),
                 Some(_) => no("ChangesPending", format!("an apply makes {} changes", plan.changes)),
             },

@@ -227,14 +227,13 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
         }
         return decision;
     }
-    if view.looking {
-        return decision;
-    }
-    let Some(look) = view.look.as_ref().filter(|look| !is_due(view, look, limits, now)) else {
+    let Some(look) = view.look.as_ref().filter(|look| !view.looking && !is_due(view, look, limits, now)) else {
         match limits.may_look {
+            _ if view.looking => {}
             true => decision.actions.push(Action::Look),
             false => decision.again = TURN,
         }
+        decision.blocked = still_blocked(view, limits, now);
         return decision;
     };
     decision.again = (next_look(look, limits) - now).max(1);
@@ -242,6 +241,17 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
         plan_is_there(view, plan, limits, now, &mut decision);
     }
     decision
+}
+
+/// What a plan waits for while the hosts are looked at again: the same as before, as long as it is about the same spec and no run has
+/// ended since.
+fn still_blocked(view: &DeploymentView, limits: Limits, now: Seconds) -> Option<Blocked> {
+    let is_current =
+        |look: &&LookView| !look.failed && look.generation == view.generation && !has_ended_since(view, look);
+    let look = view.look.as_ref().filter(is_current)?;
+    let mut decision = Decision::default();
+    plan_is_there(view, look.plan.as_ref()?, limits, now, &mut decision);
+    decision.blocked
 }
 
 /// What becomes of a plan that is not empty.
@@ -317,8 +327,12 @@ fn ended(view: &DeploymentView, run: &RunView) -> Option<&'static str> {
 
 /// Whether the hosts are to be looked at again.
 fn is_due(view: &DeploymentView, look: &LookView, limits: Limits, now: Seconds) -> bool {
-    let changed = |run: &RunView| matches!(run.state, RunState::Ended { at, .. } if at >= look.at);
-    look.generation != view.generation || view.runs.iter().any(changed) || now >= next_look(look, limits)
+    look.generation != view.generation || has_ended_since(view, look) || now >= next_look(look, limits)
+}
+
+/// Whether a run has ended after a look, so that the hosts may be others.
+fn has_ended_since(view: &DeploymentView, look: &LookView) -> bool {
+    view.runs.iter().any(|run| matches!(run.state, RunState::Ended { at, .. } if at >= look.at))
 }
 
 fn next_look(look: &LookView, limits: Limits) -> Seconds {

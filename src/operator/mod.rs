@@ -65,7 +65,7 @@ pub struct OperatorOptions {
     /// This machine, as others see it.
     pub host: String,
     /// Whether the system ends all processes with this one, as in a container: then workers are asked to end, and waited for.
-    pub is_first_process: bool,
+    pub stops_workers: bool,
 }
 
 /// The name of the Lease; of an operator for one namespace, the beginning.
@@ -143,7 +143,7 @@ pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = (
     if let (Ok(()), Some(election)) = (&done, &election) {
         election.release().await;
     }
-    if options.is_first_process {
+    if options.stops_workers {
         children.stop_all().await;
     }
     done

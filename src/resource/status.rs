@@ -125,17 +125,21 @@ fn keep<T>(rows: &mut Vec<T>, most: usize, is_well: impl Fn(&T) -> bool) {
     }
 }
 
-/// What `kubectl get` shows: `2/3`.
+/// What `kubectl get` shows: `2/3`. Nothing after a look that failed: some API servers take an empty text for null.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LookSummary {
     /// Hosts that answer, of all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hosts: String,
     /// Healthy etcd members, of all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub etcd: String,
     /// Components that are ready, of all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub components: String,
     /// Member clusters that are ready, of all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub members: String,
 }
 

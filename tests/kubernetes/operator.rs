@@ -277,6 +277,15 @@ fn an_operator_says_what_it_sees_and_one_of_two_works() {
     );
     assert!(!second.leads());
 
+    // A look that fails is said, too.
+    let broken = bench.operator("broken", &["--worker", "/bin/false", "--namespace", "broken"]);
+    bench.server.kubectl(&["create", "namespace", "broken"], "").unwrap();
+    bench.server.apply(&DEPLOYMENT.replace("namespace: default", "namespace: broken"));
+    let of_broken = || bench.server.get(&["kd", "prod", "-n", "broken"]).unwrap();
+    let is_said = || condition(&of_broken(), "HostsReachable") == "Unknown LookFailed";
+    until("the look has failed", is_said, || format!("{:#} {}", of_broken(), broken.words()));
+    drop(broken);
+
     // Nothing is written as long as nothing changes.
     let version = || bench.deployment()["metadata"]["resourceVersion"].clone();
     let before = version();

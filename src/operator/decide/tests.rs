@@ -231,6 +231,23 @@ fn a_plan_waits_for_a_run_that_names_it() {
 }
 
 #[test]
+fn a_plan_waits_also_while_the_hosts_are_looked_at_again() {
+    let mut view = planned("a");
+    let later = NOW + LIMITS.look_every;
+    let decision = decide(&view, LIMITS, later);
+    assert_eq!((decision.actions, decision.blocked), (vec![Action::Look], Some(Blocked::AwaitingApproval)));
+    view.looking = true;
+    let decision = decide(&view, LIMITS, later);
+    assert_eq!((decision.actions.len(), decision.blocked), (0, Some(Blocked::AwaitingApproval)));
+    // A plan of another spec, or from before a run, is none.
+    view.generation = 2;
+    assert_eq!(decide(&view, LIMITS, later).blocked, None);
+    view.generation = 1;
+    view.runs.push(run("done", RunOperation::Apply, RunState::Ended { well: true, at: NOW }, Some("a")));
+    assert_eq!(decide(&view, LIMITS, later).blocked, None);
+}
+
+#[test]
 fn a_change_waits_for_a_window_and_one_that_was_begun_does_not() {
     let mut view = planned("a");
     view.window = Window::Closed { until: NOW + 300 };
