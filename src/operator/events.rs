@@ -99,7 +99,7 @@ impl Sender {
     }
 
     /// Sends events in the background: nothing waits for them, and without the right to send them there are none.
-    pub(super) fn send(&self, about: ObjectReference, news: Vec<News>) {
+    pub(super) fn send_events(&self, about: ObjectReference, news: Vec<News>) {
         if news.is_empty() {
             return;
         }

@@ -88,7 +88,7 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
         if is_written(api.replace_status(&name, &PostParams::default(), &object).await)? {
             let was_installed = view.runs.iter().any(|run| matches!(run.state, RunState::Ended { .. }));
             let news = news(&status.conditions, &wanted.conditions, was_installed, &runs);
-            context.events.send(deployment.object_ref(&()), news);
+            context.events.send_events(deployment.object_ref(&()), news);
         }
     }
     match failure {

@@ -92,7 +92,7 @@ pub struct KarmadaDeploymentSpec {
         .message("a version must look like 1.18 or 1.18.2"))]
     pub version: Option<String>,
     /// The programs: a directory or an archive on the machine that windlass runs on, absolute or relative to the directory of
-    /// this document.
+    /// this document. In an API server: a name that the settings of windlass know (resource_bundles).
     #[schemars(length(min = 1, max = 4096))]
     pub bundle: String,
     /// The name that services, users and directories on the hosts get.

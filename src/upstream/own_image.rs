@@ -241,7 +241,7 @@ impl OwnImage<'_> {
     fn config(&self, architecture: &str, layers: &[&Blob]) -> Json {
         let of_bundle = |(name, _): &(String, Bundle)| format!("{name}=/{BUNDLES}/{name}");
         let bundles: Vec<String> = self.bundles.iter().map(of_bundle).collect();
-        let mut env = vec![format!("PATH={PATHS}"), "HOME=/work".to_owned()];
+        let mut env = vec![format!("PATH={PATHS}"), "HOME=/work".to_owned(), "USER=windlass".to_owned()];
         if !bundles.is_empty() {
             env.push(format!("WINDLASS_RESOURCE_BUNDLES={}", bundles.join(",")));
         }
