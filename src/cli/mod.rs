@@ -13,6 +13,7 @@ mod doc;
 mod exit;
 mod extra_vars;
 mod files;
+mod first_process;
 mod init;
 mod interrupt;
 mod inventory;

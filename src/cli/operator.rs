@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CliError, ExitCode, launch, reporting, surroundings};
+use super::{CliError, ExitCode, first_process, launch, reporting, surroundings};
 use crate::deployment::lock::holder::user_and_machine;
 use crate::kubernetes::Cluster;
 use crate::operator::{OperatorOptions, read_template, run_operator};
@@ -67,6 +67,11 @@ impl OperatorArgs {
 
 /// Works until SIGTERM or Ctrl-C.
 pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> {
+    if first_process::is_first_process() {
+        // The kernel ends all processes of a container with its first one.
+        let more: &[&str] = if args.stop_workers { &[] } else { &["--stop-workers"] };
+        return first_process::run_as_child(more);
+    }
     let options = OperatorOptions {
         cluster: Cluster { context: args.context.clone(), around: surroundings().clone().into() },
         namespace: args.namespace.clone(),
@@ -82,8 +87,7 @@ pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> 
             None => std::env::current_exe().context("cannot find this program")?,
         },
         host: user_and_machine(surroundings()),
-        // The kernel ends all processes of a container with its first one.
-        stops_workers: args.stop_workers || std::process::id() == 1,
+        stops_workers: args.stop_workers,
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {

@@ -409,6 +409,18 @@ fn an_operator_in_a_container_ends_after_its_workers() {
     let unshare = operator.process.id();
     let child = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
     let child = rustix::process::Pid::from_raw(child.trim().parse().unwrap()).unwrap();
+    // A process whose parent has ended becomes a child of the first one, which takes leave of it when it ends.
+    let first_process = child.as_raw_pid().to_string();
+    let orphan = ["--target", &first_process, "--pid", "sh", "-c", "setsid sleep 0.2 & exit"];
+    assert!(Command::new("nsenter").args(orphan).status().unwrap().success());
+    // Each thread has its own.
+    let children = || {
+        let threads = std::fs::read_dir(format!("/proc/{first_process}/task")).unwrap();
+        let of_thread = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children"));
+        threads.filter_map(|thread| of_thread(thread.ok()?).ok()).collect::<String>()
+    };
+    assert_eq!(children().split_whitespace().count(), 2, "the operator and the orphan");
+    until("the orphan is gone", || children().split_whitespace().count() == 1, children);
     rustix::process::kill_process(child, rustix::process::Signal::TERM).unwrap();
     assert!(operator.process.wait().unwrap().success(), "{}", operator.words());
     // The worker has given the run back: it is resumed at once, and this was no failure.
