@@ -276,6 +276,7 @@ fn an_operator_says_what_it_sees_and_one_of_two_works() {
         "{metrics}"
     );
     assert!(!second.leads());
+    figures_of_alerts_are_there(&metrics, &deployment);
 
     // A look that fails is said, too.
     let broken = bench.operator("broken", &["--worker", "/bin/false", "--namespace", "broken"]);
@@ -389,6 +390,28 @@ fn a_worker_whose_run_another_one_has_taken_over_stops_and_writes_nothing() {
     assert_eq!(condition(&run, "Succeeded"), "Unknown Running", "{words}");
     assert_eq!(run["status"]["completionTime"], Json::Null);
     drop(silent);
+}
+
+/// The alerts and the dashboard are about figures and conditions that there are.
+fn figures_of_alerts_are_there(metrics: &str, deployment: &Json) {
+    let figure = regex::Regex::new(r#"(windlass_[a-z_]+)(?:\{condition="([A-Za-z]+)")?"#).unwrap();
+    for file in ["alerts.yaml", "dashboard.json"] {
+        let text = std::fs::read_to_string(crate::root().join("packaging/monitoring").join(file)).unwrap();
+        let text = text.replace("\\\"", "\"");
+        let mut found = 0;
+        for captures in figure.captures_iter(&text) {
+            let name = &captures[1];
+            let kind = format!("# TYPE {} ", name.trim_end_matches("_total"));
+            // Of a host that does not answer, no certificate is known.
+            let is_there = metrics.contains(&kind) || name == "windlass_certificate_days_left";
+            assert!(is_there, "{file}: there is no {name} in {metrics}");
+            if let Some(kind) = captures.get(2) {
+                assert!(!condition(deployment, kind.as_str()).is_empty(), "{file}: there is no condition {kind:?}");
+            }
+            found += 1;
+        }
+        assert!(found > 8, "{file}: {found}");
+    }
 }
 
 /// The kernel ends all processes of a container with its first one: a worker that was killed would leave its run to be resumed a minute
