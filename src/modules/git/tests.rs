@@ -201,13 +201,11 @@ async fn what_is_checked_out_is_what_was_verified() {
     let bench = Bench::new().await;
     let path = repository(&bench);
     let (signer, wrapper) = (bench.here("signer"), bench.here("git"));
-    let script = |path: &Path, text: String| {
-        std::fs::write(path, text).unwrap();
-        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    };
+    // It reads what it is given to the end, as gpg does: git takes a closed pipe for a failure.
+    let script = |path: &Path, text: String| crate::value::testing::write_program(path.to_owned(), text);
     script(
         &signer,
-        "#!/bin/sh\ncase $* in\n*--verify*) echo '[GNUPG:] NEWSIG'; echo '[GNUPG:] GOODSIG K T'; echo '[GNUPG:] VALIDSIG K' ;;\n*) cat >/dev/null; echo '[GNUPG:] SIG_CREATED ' >&2\n\
+        "#!/bin/sh\ncase $* in\n*--verify*) cat >/dev/null; echo '[GNUPG:] NEWSIG'; echo '[GNUPG:] GOODSIG K T'; echo '[GNUPG:] VALIDSIG K' ;;\n*) cat >/dev/null; echo '[GNUPG:] SIG_CREATED ' >&2\n\
          printf '%s\\n\\nx\\n%s\\n' '-----BEGIN PGP SIGNATURE-----' '-----END PGP SIGNATURE-----' ;;\nesac\n"
             .to_owned(),
     );

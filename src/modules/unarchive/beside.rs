@@ -110,7 +110,10 @@ async fn unpack_in(
             }
             Ok((changed, names))
         }
-        _ => Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &moved.stderr)),
+        code => {
+            let what = format!("unpack {} to {} (exit code {code})", archive.path, archive.dest);
+            Err(refused(&what, &moved.stderr))
+        }
     }
 }
 

@@ -79,7 +79,7 @@ async fn a_link_of_another_user_is_replaced_or_refused() {
     let usual = std::env::var("PATH").unwrap();
     let programs = tempfile::tempdir().unwrap();
     // A mv that knows no -T, as on some systems.
-    let script = format!("#!/bin/sh\ncase $* in *-T*) exit 1 ;; esac\nPATH='{usual}' exec mv \"$@\"\n");
+    let script = format!("#!/bin/sh\ncase \" $* \" in *' -T '*) exit 1 ;; esac\nPATH='{usual}' exec mv \"$@\"\n");
     crate::value::testing::write_program(programs.path().join("mv"), script);
     for path in [usual.clone(), format!("{}:{usual}", programs.path().display())] {
         let bench = Bench::with_environment(&[("PATH", &path)]).await;
