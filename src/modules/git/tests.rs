@@ -202,7 +202,7 @@ async fn what_is_checked_out_is_what_was_verified() {
     let path = repository(&bench);
     let (signer, wrapper) = (bench.here("signer"), bench.here("git"));
     // It reads what it is given to the end, as gpg does: git takes a closed pipe for a failure.
-    let script = |path: &Path, text: String| crate::value::testing::write_program(path.to_owned(), text);
+    let script = |path: &Path, text: String| crate::value::testing::write_program(path, text);
     script(
         &signer,
         "#!/bin/sh\ncase $* in\n*--verify*) cat >/dev/null; echo '[GNUPG:] NEWSIG'; echo '[GNUPG:] GOODSIG K T'; echo '[GNUPG:] VALIDSIG K' ;;\n*) cat >/dev/null; echo '[GNUPG:] SIG_CREATED ' >&2\n\
