@@ -135,19 +135,26 @@ fn broken(archive: &Path, error: &std::io::Error) -> Error {
     Error::new(format!("cannot unpack {}: {error}", archive.display()))
 }
 
-fn append<W: Write>(
+/// Writes a file into an archive.
+pub(crate) fn append<W: Write>(
     to: &mut tar::Builder<W>,
     name: &str,
     size: u64,
     mode: u32,
     content: impl Read,
 ) -> std::io::Result<()> {
+    to.append_data(&mut member_header(size, mode), name, content)
+}
+
+/// The same files make the same archive: no times, no users.
+pub(crate) fn member_header(size: u64, mode: u32) -> tar::Header {
     let mut header = tar::Header::new_gnu();
     header.set_size(size);
     header.set_mode(mode);
-    // The same files make the same archive.
     header.set_mtime(0);
-    to.append_data(&mut header, name, content)
+    header.set_uid(0);
+    header.set_gid(0);
+    header
 }
 
 /// Programs can be run; definitions and packages are only read.

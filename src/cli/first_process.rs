@@ -1,5 +1,5 @@
-//! The first process of a container: it starts the program that does the work, hands signals on to it, and takes leave of processes whose
-//! parents have ended. Without that they would stay as zombies until the container has no process ids left.
+//! The first process of a container: it starts the program that does the work, hands signals on to it, and reaps processes whose parents have
+//! ended. Without that they would stay as zombies until the container has no process ids left.
 
 use std::process::Command;
 

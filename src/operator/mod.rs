@@ -80,7 +80,7 @@ pub enum Error {
     Listen { address: SocketAddr, error: std::io::Error },
     #[error("this account may not {}\nhint: docs/how-to/operator.md lists the rights of the operator", .0.join(", nor "))]
     NotAllowed(Vec<String>),
-    #[error("lost the lease {LEASE}: another operator may be the leader now")]
+    #[error("lost the lease of the leader: another operator may be the leader now")]
     LostLease,
     #[error("internal error: the watches ended")]
     Ended,

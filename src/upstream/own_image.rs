@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::reference::Reference;
-use crate::bundle::{Bundle, Error, MANIFEST, architecture_of, bytes_to_hex, is_static};
+use crate::bundle::{Bundle, Error, MANIFEST, append, architecture_of, bytes_to_hex, is_static, member_header};
 
 /// The user of the image's processes, who is not root.
 const USER: u64 = 65532;
@@ -230,7 +230,7 @@ impl OwnImage<'_> {
             append(archive, "etc/group", group.len() as u64, 0o644, group.as_bytes())?;
             append_file(archive, "bin/busybox", shell)?;
             for tool in TOOLS {
-                let mut header = header(0, 0o777);
+                let mut header = member_header(0, 0o777);
                 header.set_entry_type(tar::EntryType::Symlink);
                 archive.append_link(&mut header, format!("bin/{tool}"), "busybox")?;
             }
@@ -377,23 +377,8 @@ fn json_blob(directory: &Path, content: &Json) -> io::Result<Blob> {
     Ok(Blob { digest: file.digest(), unpacked: String::new(), size: file.size, content: file.inner })
 }
 
-/// The same files make the same archive: no times, no names of users.
-fn header(size: u64, mode: u32) -> tar::Header {
-    let mut header = tar::Header::new_gnu();
-    header.set_size(size);
-    header.set_mode(mode);
-    header.set_mtime(0);
-    header.set_uid(0);
-    header.set_gid(0);
-    header
-}
-
-fn append<W: Write>(to: &mut tar::Builder<W>, name: &str, size: u64, mode: u32, content: impl Read) -> io::Result<()> {
-    to.append_data(&mut header(size, mode), name, content)
-}
-
 fn append_directory<W: Write>(to: &mut tar::Builder<W>, name: &str, mode: u32, owner: u64) -> io::Result<()> {
-    let mut header = header(0, mode);
+    let mut header = member_header(0, mode);
     header.set_entry_type(tar::EntryType::Directory);
     header.set_uid(owner);
     header.set_gid(owner);

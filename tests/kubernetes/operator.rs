@@ -415,7 +415,7 @@ fn figures_of_alerts_are_there(metrics: &str, deployment: &Json) {
 }
 
 /// The kernel ends all processes of a container with its first one: a worker that was killed would leave its run to be resumed a minute
-/// later, at the wrong place of a task.
+/// later.
 #[test]
 #[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR, and root"]
 fn an_operator_in_a_container_ends_after_its_workers() {
@@ -432,9 +432,9 @@ fn an_operator_in_a_container_ends_after_its_workers() {
     let unshare = operator.process.id();
     let child = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
     let child = rustix::process::Pid::from_raw(child.trim().parse().unwrap()).unwrap();
-    // A process whose parent has ended becomes a child of the first one, which takes leave of it when it ends.
+    // A process whose parent has ended becomes a child of the first one, which reaps it when it ends.
     let first_process = child.as_raw_pid().to_string();
-    let orphan = ["--target", &first_process, "--pid", "sh", "-c", "setsid sleep 0.2 & exit"];
+    let orphan = ["--target", &first_process, "--pid", "sh", "-c", "setsid sleep 5 & exit"];
     assert!(Command::new("nsenter").args(orphan).status().unwrap().success());
     // Each thread has its own.
     let children = || {
@@ -442,7 +442,7 @@ fn an_operator_in_a_container_ends_after_its_workers() {
         let of_thread = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children"));
         threads.filter_map(|thread| of_thread(thread.ok()?).ok()).collect::<String>()
     };
-    assert_eq!(children().split_whitespace().count(), 2, "the operator and the orphan");
+    assert!(children().split_whitespace().count() > 1, "the operator and the orphan: {}", children());
     until("the orphan is gone", || children().split_whitespace().count() == 1, children);
     rustix::process::kill_process(child, rustix::process::Signal::TERM).unwrap();
     assert!(operator.process.wait().unwrap().success(), "{}", operator.words());
@@ -469,7 +469,7 @@ fn an_operator_works_with_the_rights_that_are_shipped() {
     let is_looked = || condition(&bench.deployment(), "HostsReachable") == "False HostsUnreachable";
     until("the hosts are looked at", is_looked, || format!("{:#} {}", bench.deployment(), first.words()));
     let events = || bench.server.kubectl(&["get", "events", "-o", "custom-columns=:.reason,:.message"], "").unwrap();
-    until("an event says so", || events().contains("HostsUnreachable"), events);
+    until("an event is sent", || events().contains("HostsUnreachable"), events);
     assert!(events().contains("these hosts do not answer: cp-1"), "{}", events());
     first.terminate();
 
