@@ -35,7 +35,8 @@ pub mod lint;
 pub mod schema;
 // floor 9: a look or a run of the operator, in a process of its own
 pub mod worker;
-// floor 10: custom resources that are acted on day and night
+// floor 10: custom resources that are acted on day and night; an API for programs and a page for people
 pub mod operator;
+pub mod serve;
 // floor 11: the command line
 pub mod cli;

@@ -17,7 +17,9 @@ fn files(root: &Path) -> BTreeMap<PathBuf, String> {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_symlink() || ["target", ".git", "credentials", "artifacts", "corpus"].contains(&name.as_str()) {
+            if path.is_symlink()
+                || ["target", ".git", "credentials", "artifacts", "corpus", "node_modules"].contains(&name.as_str())
+            {
                 continue;
             }
             let ending = path.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default();

@@ -38,6 +38,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("schema", 8),
     ("worker", 9),
     ("operator", 10),
+    ("serve", 10),
     ("cli", 11),
 ];
 

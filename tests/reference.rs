@@ -259,3 +259,111 @@ does. A default with `{{ }}` is a template.
     }
     compare("roles.md", &out);
 }
+
+#[test]
+fn api() {
+    let document: serde_json::Value = serde_json::from_str(&windlass(&["serve", "openapi"])).unwrap();
+    let mut out = "\
+# The API of windlass serve
+
+[Use the API and the page](../how-to/serve.md) shows how. `windlass serve openapi` and `/api/v1/openapi.json` give all of this as OpenAPI
+3.1 ([openapi.json](openapi.json)).
+
+A change needs the header `Content-Type: application/json`. An answer that is no success is a [problem](#problem). Lists come in parts:
+as long as `next` is not null, its value as `after` gives the next part. Times are RFC 3339, in UTC.
+
+## Paths
+"
+    .to_owned();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            api_operation(&mut out, &format!("{} {path}", method.to_uppercase()), operation);
+        }
+    }
+    out.push_str("\n## Objects\n");
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        api_object(&mut out, name, schema);
+    }
+    assert!(out.contains("\n### POST /api/v1/tokens\n") && out.contains("\n### Problem\n"), "{out}");
+    compare("api.md", &out);
+}
+
+fn api_operation(out: &mut String, name: &str, operation: &serde_json::Value) {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let summary = sentence(&text(&operation["summary"]));
+    write!(out, "\n### {name}\n\n{summary} {}\n", text(&operation["description"])).unwrap();
+    let query = operation["parameters"].as_array().into_iter().flatten().filter(|parameter| parameter["in"] == "query");
+    let query: Vec<&serde_json::Value> = query.collect();
+    if !query.is_empty() {
+        out.push_str("\n| parameter | meaning |\n|---|---|\n");
+        for parameter in query {
+            row(out, &[&code(&text(&parameter["name"])), &sentence(&text(&parameter["description"]))]);
+        }
+    }
+    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+    if !body.is_null() {
+        write!(out, "\nBody: {}.\n", schema_text(body)).unwrap();
+    }
+    let (status, answer) = operation["responses"].as_object().unwrap().iter().next().unwrap();
+    let kinds = answer["content"].as_object().into_iter().flatten().map(|(kind, content)| match kind.as_str() {
+        "application/json" => schema_text(&content["schema"]),
+        kind => code(kind),
+    });
+    let kinds: Vec<String> = kinds.collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" or ")) };
+    write!(out, "\nAnswer: {status}{kinds}.\n").unwrap();
+}
+
+fn api_object(out: &mut String, name: &str, schema: &serde_json::Value) {
+    let summary = schema["description"].as_str().map(sentence).unwrap_or_default();
+    write!(out, "\n### {name}\n\n{summary}\n").unwrap();
+    for choice in schema["oneOf"].as_array().into_iter().flatten() {
+        if let Some(value) = choice["const"].as_str() {
+            let meaning = choice["description"].as_str().map(sentence).unwrap_or_default();
+            write!(out, "\n- {}: {meaning}", code(value)).unwrap();
+            continue;
+        }
+        let summary = choice["description"].as_str().map(sentence).unwrap_or_default();
+        write!(out, "\n{summary}\n").unwrap();
+        api_fields(out, choice);
+    }
+    if schema["oneOf"].as_array().is_some_and(|choices| choices.iter().any(|choice| choice["const"].is_string())) {
+        out.push('\n');
+    }
+    api_fields(out, schema);
+}
+
+fn api_fields(out: &mut String, schema: &serde_json::Value) {
+    let Some(fields) = schema["properties"].as_object() else { return };
+    out.push_str("\n| field | type | meaning |\n|---|---|---|\n");
+    for (name, field) in fields {
+        let meaning = field["description"].as_str().map(sentence).unwrap_or_default();
+        row(out, &[&code(name), &schema_text(field), &meaning]);
+    }
+}
+
+/// A schema in a few words, with links to objects.
+fn schema_text(schema: &serde_json::Value) -> String {
+    if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) {
+        return format!("[{name}](#{})", name.to_lowercase());
+    }
+    if let Some(value) = schema["const"].as_str() {
+        return code(value);
+    }
+    if let Some(choices) = schema["anyOf"].as_array() {
+        return choices.iter().map(schema_text).collect::<Vec<_>>().join(" or ");
+    }
+    let kinds = match &schema["type"] {
+        serde_json::Value::String(kind) => vec![kind.clone()],
+        serde_json::Value::Array(kinds) => kinds.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).collect(),
+        _ => return "any value".to_owned(),
+    };
+    let with_items = kinds.into_iter().map(|kind| match kind.as_str() {
+        "array" => format!("list of {}", schema_text(&schema["items"])),
+        "object" if !schema["additionalProperties"].is_null() => {
+            format!("object with values of {}", schema_text(&schema["additionalProperties"]))
+        }
+        _ => kind,
+    });
+    with_items.collect::<Vec<_>>().join(" or ")
+}

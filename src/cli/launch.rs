@@ -183,11 +183,16 @@ impl ReportSession {
         hidden: &SecretTexts,
         fence: Option<&Fence>,
     ) -> Result<ReportSession, CliError> {
+        let id = id.or(reporting.run_id);
         let run = id.unwrap_or_else(|| RunId::new_at(SystemTime::now()));
-        let record = if command.recorded { recording::record_settings(settings) } else { None };
+        let record =
+            if command.recorded || reporting.run_id.is_some() { recording::record_settings(settings) } else { None };
         let reports = reporting.open_reporting(hidden, settings, usual, fence, run, record)?;
         let (events, receiver) = unbounded_channel();
-        tell(&events, command.start(&settings.surroundings, reporting.verbosity(settings)));
+        tell(
+            &events,
+            command.start(&settings.surroundings, reporting.verbosity(settings), reporting.run_by.as_deref()),
+        );
         let reporter = tokio::spawn(reports.follow_events(receiver));
         let stopping = Arc::new(AtomicBool::new(false));
         let (end, at_once) = watch::channel(false);

@@ -35,6 +35,7 @@ mod retry;
 mod run;
 mod runs;
 mod schema;
+mod serve;
 mod toml;
 mod vault;
 
@@ -87,6 +88,8 @@ enum Command {
     Operator(operator::OperatorArgs),
     /// Do one Run of a KarmadaDeployment of an API server, or look at its hosts: what the operator starts
     Worker(Box<deployment::worker::WorkerArgs>),
+    /// Serve an API, and a page in the browser: see deployments and runs, make and approve plans
+    Serve(Box<serve::ServeArgs>),
     /// List the runs that are recorded on this machine, newest first
     Runs(runs::RunsArgs),
     /// Show what a recorded run printed, or follow one that is under way
@@ -227,6 +230,7 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::Destroy(args) => deployment::destroy::run_destroy(&args),
         Command::Operator(args) => operator::start_operator(&args),
         Command::Worker(args) => deployment::worker::run_worker(&args),
+        Command::Serve(args) => serve::run_serve(&args),
         Command::Runs(args) => runs::print_runs(&args),
         Command::Logs(args) => logs::print_log(&args),
         Command::Playbook(args) => {

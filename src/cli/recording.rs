@@ -40,11 +40,13 @@ impl StartedCommand {
         shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
     }
 
-    pub(super) fn start(self, around: &ProcessEnvironment, verbosity: u8) -> CommandEvent {
+    /// The event that starts its record. `by`: who asked for it, if it was not the user of this process.
+    pub(super) fn start(self, around: &ProcessEnvironment, verbosity: u8, by: Option<&str>) -> CommandEvent {
+        let user = user_and_machine(around);
         CommandEvent::Start(CommandStart {
             command_line: self.command_line(),
             command: self.name,
-            user: user_and_machine(around),
+            user: by.map_or_else(|| user.clone(), |by| format!("{by} by {user}")),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
             check: self.check,

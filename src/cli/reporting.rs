@@ -34,6 +34,12 @@ pub(super) struct Reporting {
     /// Send traces to an OpenTelemetry collector (OTLP over HTTP), such as http://localhost:4318
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
+    /// Record the run under this id, a ULID that no other run has (default: a new one)
+    #[arg(long, value_name = "ID", value_parser = run_id)]
+    pub(super) run_id: Option<RunId>,
+    /// Record the run as started by this person (default: you)
+    #[arg(long, value_name = "NAME")]
+    pub(super) run_by: Option<String>,
     /// Print more: -v values of results, -vv locations of tasks, -vvv connections, -vvvv everything
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     verbose: u8,
@@ -55,6 +61,10 @@ fn form(text: &str) -> Result<OutputFormat, String> {
         None | Some(("junit", _)) if text.starts_with("junit") => Err("junit needs a file: junit=FILE".to_string()),
         _ => Err("expected human, json, json=FILE or junit=FILE".to_string()),
     }
+}
+
+fn run_id(text: &str) -> Result<RunId, String> {
+    RunId::parse_id(text).ok_or_else(|| "expected a ULID, such as 01kb3m5zk8v3x7w2m4n6p8q0rs".to_owned())
 }
 
 impl Reporting {

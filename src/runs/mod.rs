@@ -17,6 +17,7 @@ pub use record::{
     timestamp_text,
 };
 pub use sqlite::FILE_NAME;
+pub use sqlite::database::open_private_database;
 
 use crate::value::ProcessEnvironment;
 
@@ -31,7 +32,7 @@ pub enum Error {
     Database { path: PathBuf, source: rusqlite::Error },
     #[error("{}: another user owns it or can write to it", path.display())]
     NotOwn { path: PathBuf },
-    #[error("{}: it is not a store of runs", path.display())]
+    #[error("{}: it is not a database of windlass", path.display())]
     Foreign { path: PathBuf },
     #[error("{}: a newer windlass wrote it (layout {found}; this one reads up to {known})", path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
@@ -44,8 +45,12 @@ pub enum Error {
 pub struct RunFilter {
     /// Of this deployment only.
     pub deployment: Option<String>,
+    /// Of this command only, such as `etcd backup`.
+    pub command: Option<String>,
     /// Those whose id starts so.
     pub prefix: Option<String>,
+    /// Those that started before this one.
+    pub before: Option<RunId>,
     /// At most so many.
     pub limit: Option<usize>,
 }
@@ -67,6 +72,8 @@ pub trait RunStore: Send {
     fn record_events(&mut self, run: RunId, events: &[RecordedEvent], summary: &RunSummary) -> Result<(), Error>;
     /// Records the end of a run of this process. When this returns, it is on the disk.
     fn record_end(&mut self, run: RunId, end: &RunEnd) -> Result<(), Error>;
+    /// A run. None: it is not there.
+    fn read_run(&mut self, run: RunId) -> Result<Option<RecordedRun>, Error>;
     /// The runs, the newest first.
     fn find_runs(&mut self, filter: &RunFilter) -> Result<Vec<RecordedRun>, Error>;
     /// Events of a run in their order, from the one after this sequence number. Empty: there are no more by now.

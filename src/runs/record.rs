@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::RunId;
@@ -11,8 +12,9 @@ use super::RunId;
 pub const RUN_FORMAT: u32 = 1;
 
 /// What is known when a run starts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunStart {
+    #[schemars(with = "String")]
     pub id: RunId,
     /// The sub-command: `apply`, `etcd backup`.
     pub command: String,
@@ -26,6 +28,7 @@ pub struct RunStart {
     /// A run in check mode.
     pub check: bool,
     #[serde(serialize_with = "timestamp")]
+    #[schemars(with = "String")]
     pub started: SystemTime,
 }
 
@@ -39,7 +42,7 @@ pub struct RecordedEvent {
 }
 
 /// What is known about a run while it runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     pub deployment: Option<String>,
     pub stages: Vec<StageRecord>,
@@ -48,7 +51,7 @@ pub struct RunSummary {
 }
 
 /// A stage of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRecord {
     pub stage: String,
     pub check: bool,
@@ -62,7 +65,7 @@ pub struct StageRecord {
 }
 
 /// The results of tasks on a host.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostCounts {
     pub ok: usize,
     pub changed: usize,
@@ -86,7 +89,7 @@ impl HostCounts {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     Succeeded,
@@ -142,7 +145,8 @@ pub struct RunEnd {
 }
 
 /// A run as the store knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
 pub struct RecordedRun {
     #[serde(flatten)]
     pub start: RunStart,
@@ -151,6 +155,7 @@ pub struct RecordedRun {
     /// Its process is there, and has not recorded its end.
     pub running: bool,
     #[serde(serialize_with = "optional_timestamp")]
+    #[schemars(with = "Option<String>")]
     pub ended: Option<SystemTime>,
     /// None: it is running.
     pub outcome: Option<RunOutcome>,

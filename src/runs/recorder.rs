@@ -281,6 +281,9 @@ mod tests {
         fn record_end(&mut self, _: RunId, _: &RunEnd) -> Result<(), Error> {
             Ok(())
         }
+        fn read_run(&mut self, _: RunId) -> Result<Option<crate::runs::RecordedRun>, Error> {
+            Ok(None)
+        }
         fn find_runs(&mut self, _: &RunFilter) -> Result<Vec<crate::runs::RecordedRun>, Error> {
             Ok(Vec::new())
         }

@@ -1,33 +1,27 @@
 //! The store in an SQLite database, for one person on one machine. Several processes may use it at once.
 
+pub(super) mod database;
 mod held;
 mod schema;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use super::{
     Error, RecordedEvent, RecordedRun, Retention, RunEnd, RunFilter, RunId, RunOutcome, RunStart, RunStore, RunSummary,
 };
-use crate::value::ownership;
 use held::HeldRuns;
 
 /// The database in the store's directory.
 pub const FILE_NAME: &str = "runs.db";
 
-/// How long to wait for another process that writes.
-const BUSY: Duration = Duration::from_secs(5);
-
 /// How much text one compressed piece of events has at the most, roughly.
 const PIECE: usize = 1 << 20;
-
-/// Network file systems, on which the memory that WAL shares between processes does not work across machines.
-const NETWORK_FILE_SYSTEMS: [i64; 6] = [0x6969, 0xff53_4d42, 0xfe53_4d42, 0x517b, 0x5346_414f, 0x0102_1997];
 
 pub(super) struct SqliteStore {
     connection: Connection,
@@ -42,32 +36,8 @@ impl SqliteStore {
     }
 
     fn open_with(directory: &Path, layouts: &[&str]) -> Result<SqliteStore, Error> {
-        let path = directory.join(FILE_NAME);
-        let file = |source| Error::File { path: path.clone(), source };
-        let is_own = |directory: &Path| match ownership::written_by_others(directory).map_err(file)? {
-            Some(path) => Err(Error::NotOwn { path }),
-            None => Ok(()),
-        };
-        // Nothing is created in another user's directory: root with another user's HOME would lock that user out.
-        is_own(directory)?;
-        create_private_directory(directory).map_err(|source| Error::File { path: directory.to_owned(), source })?;
-        // From now on without links, which others could lead elsewhere.
-        let directory = &directory.canonicalize().map_err(file)?;
-        is_own(directory)?;
-        let path = directory.join(FILE_NAME);
-        let file = |source| Error::File { path: path.clone(), source };
-        make_private(&path).map_err(file)?;
-        let database = |source| Error::Database { path: path.clone(), source };
-        let flags =
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let mut connection = Connection::open_with_flags(&path, flags).map_err(database)?;
-        connection.busy_timeout(BUSY).map_err(database)?;
-        connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF").map_err(database)?;
-        let mode = if is_on_network(directory) { "delete" } else { "wal" };
-        schema::Upgrade { path: &path, layouts, journal_mode: mode }.upgrade_database(&mut connection)?;
-        connection.pragma_update(None, "synchronous", "NORMAL").map_err(database)?;
-        // What was deleted is overwritten.
-        connection.pragma_update(None, "secure_delete", true).map_err(database)?;
+        let (connection, path) = database::open_private_database(directory, FILE_NAME, layouts)?;
+        let directory = path.parent().unwrap_or(directory);
         Ok(SqliteStore { connection, held: HeldRuns::below(directory), path })
     }
 
@@ -189,19 +159,24 @@ impl RunStore for SqliteStore {
         Ok(())
     }
 
+    fn read_run(&mut self, run: RunId) -> Result<Option<RecordedRun>, Error> {
+        let select = || self.select("id = ?1", [run.to_string()]).map(|found| found.into_iter().next());
+        match select()? {
+            Some(run) if is_unsettled(&run) => select(),
+            found => Ok(found),
+        }
+    }
+
     fn find_runs(&mut self, filter: &RunFilter) -> Result<Vec<RecordedRun>, Error> {
         let prefix = filter.prefix.as_ref().map(|prefix| prefix.to_ascii_lowercase());
         let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let before = filter.before.map(|run| run.to_string());
         let condition = "(?1 IS NULL OR deployment = ?1) AND (?2 IS NULL OR substr(id, 1, length(?2)) = ?2)
-             ORDER BY id DESC LIMIT ?3";
-        let found = self.select(condition, params![filter.deployment, prefix, limit])?;
-        // One that ended between the look at its row and the look at its file is read again.
-        let settled = found.into_iter().map(|run| match run.exit_code {
-            None if !run.running => {
-                let again = self.select("id = ?1", [run.start.id.to_string()])?;
-                Ok(again.into_iter().next().unwrap_or(run))
-            }
-            _ => Ok(run),
+             AND (?3 IS NULL OR command = ?3) AND (?4 IS NULL OR id < ?4) ORDER BY id DESC LIMIT ?5";
+        let found = self.select(condition, params![filter.deployment, prefix, filter.command, before, limit])?;
+        let settled = found.into_iter().map(|run| match is_unsettled(&run) {
+            true => Ok(self.read_run(run.start.id)?.unwrap_or(run)),
+            false => Ok(run),
         });
         settled.collect()
     }
@@ -271,6 +246,11 @@ impl RunStore for SqliteStore {
     }
 }
 
+/// Whether a run may have ended between the look at its row and the look at its file: it is to be read again.
+fn is_unsettled(run: &RecordedRun) -> bool {
+    run.exit_code.is_none() && !run.running
+}
+
 /// Events, compressed, behind the numbers of the first and the last.
 type Piece = (i64, i64, Vec<u8>);
 
@@ -299,33 +279,9 @@ fn create_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).mode(0o600).custom_flags(flags).open(path)
 }
 
-/// Creates a database that is not there, and makes sure that only this user can read it. One that is there is not opened: closing it
-/// would end the locks that SQLite has on it in this process.
-fn make_private(path: &Path) -> io::Result<()> {
-    match path.symlink_metadata() {
-        Ok(found) if !found.is_file() => Err(io::Error::other("it is no file")),
-        Ok(found) if found.permissions().mode() & 0o077 != 0 => {
-            fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-        }
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-                _ => Ok(()),
-            }
-        }
-        Err(error) => Err(error),
-    }
-}
-
 /// Creates a directory that only this user may enter; leaves one that is there as it is.
 fn create_private_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-fn is_on_network(directory: &Path) -> bool {
-    #[expect(clippy::unnecessary_cast, reason = "its type differs between platforms")]
-    rustix::fs::statfs(directory).is_ok_and(|found| NETWORK_FILE_SYSTEMS.contains(&(found.f_type as i64)))
 }
 
 fn millis(at: SystemTime) -> i64 {

@@ -103,7 +103,7 @@ fn runs_are_found_by_deployment_and_by_the_beginning_of_their_id() {
     assert_eq!(ids(store.find_runs(&of_a).unwrap()), [starts[2].id, starts[0].id]);
     let prefix = starts[1].id.to_string()[..11].to_uppercase();
     assert_eq!(ids(store.find_runs(&RunFilter { prefix: Some(prefix), ..of_a.clone() }).unwrap()), []);
-    let newest = RunFilter { limit: Some(1), prefix: Some("0".to_owned()), deployment: None };
+    let newest = RunFilter { limit: Some(1), prefix: Some("0".to_owned()), ..RunFilter::default() };
     assert_eq!(ids(store.find_runs(&newest).unwrap()), [starts[2].id]);
     // A wildcard of LIKE is none here.
     assert_eq!(ids(store.find_runs(&RunFilter { prefix: Some("%".to_owned()), ..RunFilter::default() }).unwrap()), []);
@@ -212,7 +212,7 @@ fn what_is_no_store_of_runs_or_of_another_user_is_left_alone() {
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
     let before = fs::read(&path).unwrap();
     let error = SqliteStore::open_database(scratch.path()).err().unwrap().to_string();
-    assert!(error.ends_with("runs.db: it is not a store of runs"), "{error}");
+    assert!(error.ends_with("runs.db: it is not a database of windlass"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
 
     let shared = scratch.path().join("shared");

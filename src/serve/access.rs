@@ -1,0 +1,249 @@
+//! Who may come in: links that can be used once, sessions of people, tokens of programs, and the audit log. Only digests of secrets are
+//! stored. Several processes may use the database at once: `windlass serve link` adds a link for a server that is running.
+
+mod audit;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use sha2::{Digest, Sha256};
+
+use super::rights::Rights;
+use crate::runs::{Error, open_private_database};
+
+pub use audit::AuditEntry;
+
+/// The database, beside the store of runs.
+pub const ACCESS_FILE: &str = "access.db";
+
+/// How long a link can be used.
+pub const LINK_AGE: Duration = Duration::from_secs(15 * 60);
+/// How long a session lasts at most, and without any request.
+pub(super) const SESSION_AGE: Duration = Duration::from_secs(12 * 60 * 60);
+pub(super) const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// A session's last use is written down no more often.
+const USE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What a token starts with, so that people and scanners recognise one.
+pub(super) const TOKEN_PREFIX: &str = "wl_";
+
+/// As in the store of runs: a layout that was released never changes.
+const LAYOUTS: &[&str] = &["
+    CREATE TABLE links (
+        hash TEXT PRIMARY KEY,                 -- SHA-256 of the secret, as all hashes here
+        name TEXT NOT NULL,
+        ends INTEGER NOT NULL                  -- milliseconds since 1970, as all times
+    ) STRICT;
+    CREATE TABLE sessions (
+        hash TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        rights TEXT NOT NULL,                  -- JSON
+        created INTEGER NOT NULL,
+        last_used INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE tokens (
+        name TEXT PRIMARY KEY,
+        hash TEXT NOT NULL UNIQUE,
+        rights TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        ends INTEGER NOT NULL,
+        last_used INTEGER
+    ) STRICT;
+    CREATE TABLE audit (
+        sequence INTEGER PRIMARY KEY,
+        entry TEXT NOT NULL,                   -- JSON
+        chain TEXT NOT NULL                    -- SHA-256 of the chain before and this entry
+    ) STRICT;
+"];
+
+/// Somebody who has come in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login {
+    pub name: String,
+    pub rights: Rights,
+    pub ends: SystemTime,
+}
+
+/// A token, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub name: String,
+    pub rights: Rights,
+    pub created: SystemTime,
+    pub ends: SystemTime,
+    pub last_used: Option<SystemTime>,
+}
+
+pub struct AccessStore {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl AccessStore {
+    /// Opens the database in a directory, which is created if needed.
+    ///
+    /// # Errors
+    /// It cannot be read or written, belongs to another user, or a newer windlass wrote it.
+    pub fn open_access(directory: &Path) -> Result<AccessStore, Error> {
+        let (connection, path) = open_private_database(directory, ACCESS_FILE, LAYOUTS)?;
+        Ok(AccessStore { connection, path })
+    }
+
+    fn failed(&self) -> impl Fn(rusqlite::Error) -> Error + use<> {
+        let path = self.path.clone();
+        move |source| Error::Database { path: path.clone(), source }
+    }
+
+    /// Creates a link for a person of this name. Returns its secret.
+    pub fn create_link(&mut self, name: &str, now: SystemTime) -> Result<String, Error> {
+        let failed = self.failed();
+        let secret = new_secret();
+        let old = self.connection.execute("DELETE FROM links WHERE ends <= ?1", [millis(now)]);
+        old.map_err(&failed)?;
+        let insert = "INSERT INTO links (hash, name, ends) VALUES (?1, ?2, ?3)";
+        self.connection.execute(insert, params![hash(&secret), name, millis(now + LINK_AGE)]).map_err(failed)?;
+        Ok(secret)
+    }
+
+    /// Uses a link up, and begins a session with all rights. Returns the session's secret. None: there is no such link any more.
+    pub fn use_link(&mut self, secret: &str, now: SystemTime) -> Result<Option<(String, Login)>, Error> {
+        let failed = self.failed();
+        let mut exchange = || -> rusqlite::Result<Option<(String, Login)>> {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let delete = "DELETE FROM links WHERE hash = ?1 AND ends > ?2 RETURNING name";
+            let found =
+                transaction.query_row(delete, params![hash(secret), millis(now)], |row| row.get::<_, String>(0));
+            let Some(name) = found.optional()? else { return Ok(None) };
+            let oldest = millis(now - SESSION_AGE);
+            let idle = millis(now - SESSION_IDLE);
+            transaction.execute("DELETE FROM sessions WHERE created <= ?1 OR last_used <= ?2", [oldest, idle])?;
+            let session = new_secret();
+            let login = Login { name, rights: Rights::all(), ends: now + SESSION_AGE };
+            transaction.execute(
+                "INSERT INTO sessions (hash, name, rights, created, last_used) VALUES (?1, ?2, ?3, ?4, ?4)",
+                params![hash(&session), login.name, rights_text(&login.rights), millis(now)],
+            )?;
+            transaction.commit()?;
+            Ok(Some((session, login)))
+        };
+        exchange().map_err(failed)
+    }
+
+    /// Who has this session, which counts as its use. None: it has ended.
+    pub fn find_session(&mut self, secret: &str, now: SystemTime) -> Result<Option<Login>, Error> {
+        let failed = self.failed();
+        let find = || -> rusqlite::Result<Option<Login>> {
+            let query = "SELECT name, rights, created, last_used FROM sessions
+                 WHERE hash = ?1 AND created > ?2 AND last_used > ?3";
+            let values = params![hash(secret), millis(now - SESSION_AGE), millis(now - SESSION_IDLE)];
+            let found = self.connection.query_row(query, values, |row| {
+                let login =
+                    Login { name: row.get(0)?, rights: rights_of(row, 1)?, ends: moment(row.get(2)?) + SESSION_AGE };
+                Ok((login, moment(row.get(3)?)))
+            });
+            let Some((login, used)) = found.optional()? else { return Ok(None) };
+            if used + USE_INTERVAL <= now {
+                let update = "UPDATE sessions SET last_used = ?2 WHERE hash = ?1";
+                self.connection.execute(update, params![hash(secret), millis(now)])?;
+            }
+            Ok(Some(login))
+        };
+        find().map_err(failed)
+    }
+
+    /// Ends a session.
+    pub fn end_session(&mut self, secret: &str) -> Result<(), Error> {
+        let deleted = self.connection.execute("DELETE FROM sessions WHERE hash = ?1", [hash(secret)]);
+        deleted.map(drop).map_err(self.failed())
+    }
+
+    /// Creates a token. Returns its secret, which cannot be read again. None: there is one with this name.
+    pub fn create_token(&mut self, token: &Token) -> Result<Option<String>, Error> {
+        let secret = format!("{TOKEN_PREFIX}{}", new_secret());
+        let created = self.connection.execute(
+            "INSERT INTO tokens (name, hash, rights, created, ends) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+            params![token.name, hash(&secret), rights_text(&token.rights), millis(token.created), millis(token.ends)],
+        );
+        Ok((created.map_err(self.failed())? == 1).then_some(secret))
+    }
+
+    /// All tokens, by name; also those that have ended.
+    pub fn tokens(&self) -> Result<Vec<Token>, Error> {
+        let read = || -> rusqlite::Result<Vec<Token>> {
+            let mut query =
+                self.connection.prepare("SELECT name, rights, created, ends, last_used FROM tokens ORDER BY name")?;
+            query.query_map((), token_of)?.collect()
+        };
+        read().map_err(self.failed())
+    }
+
+    /// Who has this token. None: it is unknown, or has ended.
+    pub fn find_token(&mut self, secret: &str, now: SystemTime) -> Result<Option<Login>, Error> {
+        let failed = self.failed();
+        let find = || -> rusqlite::Result<Option<Login>> {
+            let query = "SELECT name, rights, created, ends, last_used FROM tokens WHERE hash = ?1 AND ends > ?2";
+            let found = self.connection.query_row(query, params![hash(secret), millis(now)], token_of).optional()?;
+            let Some(token) = found else { return Ok(None) };
+            if token.last_used.is_none_or(|used| used + USE_INTERVAL <= now) {
+                let update = "UPDATE tokens SET last_used = ?2 WHERE hash = ?1";
+                self.connection.execute(update, params![hash(secret), millis(now)])?;
+            }
+            Ok(Some(Login { name: format!("token {}", token.name), rights: token.rights, ends: token.ends }))
+        };
+        find().map_err(failed)
+    }
+
+    /// Revokes a token. Whether there was one.
+    pub fn delete_token(&mut self, name: &str) -> Result<bool, Error> {
+        let deleted = self.connection.execute("DELETE FROM tokens WHERE name = ?1", [name]);
+        Ok(deleted.map_err(self.failed())? == 1)
+    }
+}
+
+fn token_of(row: &Row<'_>) -> rusqlite::Result<Token> {
+    Ok(Token {
+        name: row.get(0)?,
+        rights: rights_of(row, 1)?,
+        created: moment(row.get(2)?),
+        ends: moment(row.get(3)?),
+        last_used: row.get::<_, Option<i64>>(4)?.map(moment),
+    })
+}
+
+/// Rights that cannot be read are none.
+fn rights_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Rights> {
+    Ok(serde_json::from_str(&row.get::<_, String>(column)?).unwrap_or_default())
+}
+
+fn rights_text(rights: &Rights) -> String {
+    serde_json::to_string(rights).expect("rights are JSON")
+}
+
+/// 256 random bits.
+fn new_secret() -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
+}
+
+/// Secrets are long and random: a plain digest cannot be turned back.
+fn hash(secret: &str) -> String {
+    sha256_hex(secret.as_bytes())
+}
+
+pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn millis(at: SystemTime) -> i64 {
+    i64::try_from(at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
+fn moment(millis: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

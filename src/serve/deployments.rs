@@ -1,0 +1,262 @@
+//! Deployments: the files of a directory, and what the last runs found out about them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::http::header;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::access::sha256_hex;
+use super::answers::{self, List};
+use super::call::Call;
+use super::problem::Problem;
+use super::rights::Right;
+use super::{Server, runs};
+use crate::resource::{self, Resource};
+use crate::runs::{RecordedRun, RunFilter, timestamp_text};
+use crate::value::ownership::is_own;
+
+/// A deployment of the directory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Deployment {
+    /// Of a file that cannot be used: the name of the file.
+    name: String,
+    /// The name of the file.
+    file: String,
+    /// Why the file cannot be used.
+    problem: Option<String>,
+    version: Option<String>,
+    /// Of the control plane.
+    hosts: Vec<String>,
+    /// None of an external etcd.
+    etcd_hosts: Vec<String>,
+    members: Vec<String>,
+    last_run: Option<RecordedRun>,
+    /// Ids of runs that are under way.
+    running: Vec<String>,
+    status: Option<StatusSummary>,
+}
+
+/// What the last look found, in short.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct StatusSummary {
+    time: String,
+    healthy: bool,
+    wrong: Vec<String>,
+    /// The run that looked.
+    run: String,
+}
+
+/// What the last look found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Status")]
+pub(super) struct StatusAnswer {
+    time: String,
+    /// The run that looked.
+    run: String,
+    /// As `windlass status --output json` prints it.
+    status: Json,
+}
+
+/// A file of the directory with one deployment, or why it has none.
+pub(super) struct DeploymentFile {
+    pub name: String,
+    pub path: PathBuf,
+    problem: Option<String>,
+    spec: Option<resource::KarmadaDeploymentSpec>,
+}
+
+/// How many files are read at the most.
+const MOST_FILES: usize = 1000;
+
+/// The files of deployments, by name. Two of one name are both unusable.
+pub(super) fn read_deployments(server: &Server) -> Result<Vec<DeploymentFile>, Problem> {
+    let entries = std::fs::read_dir(&server.deployments).map_err(Problem::internal)?;
+    let mut paths: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_document(path)).collect();
+    paths.sort();
+    if paths.len() > MOST_FILES {
+        tracing::warn!("{} has {} files; the first {MOST_FILES} are read", server.deployments.display(), paths.len());
+        paths.truncate(MOST_FILES);
+    }
+    let mut files: Vec<DeploymentFile> = paths.iter().filter_map(|path| read_deployment(server, path)).collect();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    for at in 1..files.len() {
+        if files[at].name == files[at - 1].name {
+            let other = file_name(&files[at - 1].path);
+            files[at].problem = Some(format!("{other} has a deployment of this name too"));
+            files[at - 1].problem = Some(format!("{} has a deployment of this name too", file_name(&files[at].path)));
+        }
+    }
+    Ok(files)
+}
+
+fn is_document(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml")) && !file_name(path).starts_with('.') && path.is_file()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// None: it is not about a deployment.
+fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
+    let unusable = |problem: String| {
+        let (name, path) = (file_name(path), path.to_owned());
+        Some(DeploymentFile { name, path, problem: Some(problem), spec: None })
+    };
+    match path.metadata() {
+        Ok(found) if !is_own(&found) => return unusable("another user owns the file or can write to it".to_owned()),
+        Err(error) => return unusable(error.to_string()),
+        Ok(_) => {}
+    }
+    let resources = match resource::load_resources(path, &server.limits) {
+        Ok(resources) => resources,
+        Err(complaints) => {
+            let texts = complaints.iter().map(|complaint| complaint.to_string());
+            return unusable(texts.collect::<Vec<_>>().join("; "));
+        }
+    };
+    let mut deployments = resources.into_iter().filter_map(|resource| match resource {
+        Resource::KarmadaDeployment(deployment) => Some(deployment),
+        _ => None,
+    });
+    let deployment = deployments.next()?;
+    let more = deployments.next().is_some();
+    Some(DeploymentFile {
+        name: deployment.name,
+        path: path.to_owned(),
+        problem: more.then(|| "the file has more than one KarmadaDeployment: give each its own file".to_owned()),
+        spec: Some(deployment.spec),
+    })
+}
+
+/// The file of a deployment that can be used.
+pub(super) fn usable_deployment(server: &Server, name: &str) -> Result<DeploymentFile, Problem> {
+    let found = read_deployments(server)?.into_iter().find(|file| file.name == name);
+    let file = found.ok_or_else(|| Problem::not_found("such deployment"))?;
+    match file.problem {
+        None => Ok(file),
+        Some(problem) => Err(Problem::conflict("InvalidDocument", problem)),
+    }
+}
+
+impl Deployment {
+    fn of_file(server: &Server, file: DeploymentFile) -> Result<Deployment, Problem> {
+        let filter = RunFilter { deployment: Some(file.name.clone()), limit: Some(1), ..RunFilter::default() };
+        let last_run = server.stores.with_store(|store| store.find_runs(&filter))?.pop();
+        let status = last_status(server, &file.name)?;
+        let running = runs::running_runs(server, &file.name)?;
+        let names = |names: Vec<String>| names;
+        let (hosts, etcd_hosts, members, version) = match file.spec {
+            None => Default::default(),
+            Some(spec) => (
+                names(spec.control_plane.hosts),
+                spec.etcd.managed.map_or_else(Vec::new, |managed| managed.hosts),
+                spec.members.into_iter().map(|member| member.name).collect(),
+                spec.version,
+            ),
+        };
+        Ok(Deployment {
+            version: version.or_else(|| status.as_ref().and_then(|status| version_in(&status.status))),
+            file: file_name(&file.path),
+            name: file.name,
+            problem: file.problem,
+            hosts,
+            etcd_hosts,
+            members,
+            last_run,
+            running: running.into_iter().map(|run| run.start.id.to_string()).collect(),
+            status: status.map(StatusSummary::of_answer),
+        })
+    }
+}
+
+impl StatusSummary {
+    fn of_answer(answer: StatusAnswer) -> StatusSummary {
+        let texts = answer.status["wrong"].as_array().into_iter().flatten();
+        let wrong = texts.filter_map(|text| text.as_str().map(str::to_owned));
+        let unreachable = answer.status["unreachable"].as_object().into_iter().flatten();
+        let unreachable = unreachable.map(|(host, why)| format!("{host}: {}", why.as_str().unwrap_or("unreachable")));
+        StatusSummary {
+            wrong: wrong.chain(unreachable).collect(),
+            healthy: answer.status["healthy"].as_bool().unwrap_or(false),
+            time: answer.time,
+            run: answer.run,
+        }
+    }
+}
+
+/// The version of the components that were found.
+fn version_in(status: &Json) -> Option<String> {
+    let rows = status["components"].as_array()?.iter();
+    let karmada = rows.filter(|row| row["component"].as_str().is_some_and(|name| name.starts_with("karmada-")));
+    karmada.filter_map(|row| row["version"].as_str().filter(|version| !version.is_empty())).next().map(str::to_owned)
+}
+
+/// What the last look at a deployment found that came to its end. It is what the run printed.
+fn last_status(server: &Server, deployment: &str) -> Result<Option<StatusAnswer>, Problem> {
+    let filter = RunFilter {
+        deployment: Some(deployment.to_owned()),
+        command: Some("status".to_owned()),
+        limit: Some(5),
+        ..RunFilter::default()
+    };
+    for run in server.stores.with_store(|store| store.find_runs(&filter))? {
+        let Some(ended) = run.ended else { continue };
+        let printed = runs::printed_text(server, &run)?;
+        if let Ok(status) = serde_json::from_str::<Json>(&printed) {
+            return Ok(Some(StatusAnswer { time: timestamp_text(ended), run: run.start.id.to_string(), status }));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) async fn list_deployments(call: Call) -> Result<Response, Problem> {
+    let (server, may) = (call.server.clone(), call.login.map(|login| login.rights).unwrap_or_default());
+    let list = move |server: &Server| {
+        let files = read_deployments(server)?.into_iter().filter(|file| may.include(Right::See, Some(&file.name)));
+        files.map(|file| Deployment::of_file(server, file)).collect::<Result<Vec<_>, _>>()
+    };
+    Ok(answers::ok(&List::whole(server.blocking(list).await?)))
+}
+
+/// The deployment that the path names, usable or not.
+async fn named_deployment<T: Send + 'static>(
+    call: Call,
+    work: impl FnOnce(&Server, DeploymentFile) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let (server, name): (Arc<Server>, _) = (call.server.clone(), call.part("deployment").to_owned());
+    let find = move |server: &Server| {
+        let found = read_deployments(server)?.into_iter().find(|file| file.name == name);
+        work(server, found.ok_or_else(|| Problem::not_found("such deployment"))?)
+    };
+    server.blocking(find).await
+}
+
+pub(super) async fn show_deployment(call: Call) -> Result<Response, Problem> {
+    let deployment = named_deployment(call, Deployment::of_file).await?;
+    Ok(answers::ok(&deployment))
+}
+
+pub(super) async fn show_document(call: Call) -> Result<Response, Problem> {
+    let text = named_deployment(call, |_, file| std::fs::read_to_string(&file.path).map_err(Problem::internal)).await?;
+    let tag = format!("\"{}\"", sha256_hex(text.as_bytes()));
+    let mut response = answers::text(text);
+    let tag = tag.parse().map_err(Problem::internal)?;
+    response.headers_mut().insert(header::ETAG, tag);
+    Ok(response)
+}
+
+pub(super) async fn show_status(call: Call) -> Result<Response, Problem> {
+    let status = named_deployment(call, |server, file| last_status(server, &file.name)).await?;
+    let status = status.ok_or_else(|| {
+        Problem::new(axum::http::StatusCode::NOT_FOUND, "NoStatus", "nobody has looked at the hosts yet")
+            .with_hint("start a run with the command status")
+    })?;
+    Ok(answers::ok(&status))
+}

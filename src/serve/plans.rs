@@ -1,0 +1,147 @@
+//! Plans: what a run of `plan` found, and whether it may be applied.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::call::Call;
+use super::problem::Problem;
+use super::{Server, answers, runs};
+use crate::deployment::plan::{LAYOUT, Plan};
+use crate::runs::{RecordedRun, RunFilter, RunId, timestamp_text};
+
+/// A plan.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Plan")]
+pub(super) struct PlanAnswer {
+    /// The run that made it.
+    run: String,
+    deployment: String,
+    /// Names exactly this plan.
+    digest: String,
+    made: String,
+    by: String,
+    /// Objects with `stage`, `state` (same, differs, waits or refused), `hosts` and what was `found`, as in plan files.
+    stages: Vec<Json>,
+    /// The members that leave.
+    removals: Vec<String>,
+    /// Whether it may be applied.
+    approvable: bool,
+    why_not: Option<String>,
+    /// What `windlass plan` printed.
+    text: String,
+}
+
+/// Creates the directory that a plan is to be saved in.
+pub(super) fn make_directory(plan: &Path) -> Result<(), Problem> {
+    let directory = plan.parent().unwrap_or(plan);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(Problem::internal)
+}
+
+/// The plan of a run. None: it made none, or has not ended, or the plan was deleted.
+fn read_plan(server: &Server, run: RunId) -> Result<Option<Plan>, Problem> {
+    let bytes = match std::fs::read(server.processes.plan_path(run)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(Problem::internal)?,
+    };
+    let plan: Plan = serde_json::from_slice(&bytes).map_err(Problem::internal)?;
+    match plan.windlass_plan == LAYOUT {
+        true => Ok(Some(plan)),
+        false => {
+            Err(Problem::conflict("PlanIsOld", "another version of windlass made this plan")
+                .with_hint("make a new plan"))
+        }
+    }
+}
+
+/// Why a plan may not be applied. None: it may.
+fn why_not(server: &Server, run: RunId, plan: &Plan) -> Result<Option<(&'static str, String)>, Problem> {
+    if let Some(refused) = plan.refused() {
+        return Ok(Some(("PlanRefused", format!("the stage {} is refused", refused.stage.name()))));
+    }
+    if plan.is_empty() {
+        return Ok(Some(("NothingToDo", "the plan changes nothing".to_owned())));
+    }
+    let of_deployment = |command: &str| {
+        let filter = RunFilter {
+            deployment: Some(plan.deployment.clone()),
+            command: Some(command.to_owned()),
+            limit: Some(1),
+            ..RunFilter::default()
+        };
+        server.stores.with_store(|store| store.find_runs(&filter)).map(|mut found| found.pop())
+    };
+    let is_later = |other: &RecordedRun| other.start.id > run;
+    if let Some(later) = of_deployment("plan")?.filter(is_later) {
+        let detail = format!("there is a later plan (run {})", later.start.id);
+        return Ok(Some(("PlanIsOld", detail)));
+    }
+    if let Some(later) = of_deployment("apply")?.filter(is_later) {
+        let detail = format!("an apply has begun since it was made (run {})", later.start.id);
+        return Ok(Some(("PlanIsOld", detail)));
+    }
+    Ok(None)
+}
+
+/// The path of a plan that may be applied.
+///
+/// # Errors
+/// It may not, or it is not the plan that was looked at, or its removals are not confirmed.
+pub(super) fn approved_plan(
+    server: &Server,
+    deployment: &str,
+    run: &str,
+    digest: &str,
+    removals: &BTreeSet<String>,
+) -> Result<String, Problem> {
+    let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "there is no such plan of this deployment");
+    let run = RunId::parse_id(run).ok_or_else(no_plan)?;
+    let plan = read_plan(server, run)?.filter(|plan| plan.deployment == deployment).ok_or_else(no_plan)?;
+    if plan.digest() != digest {
+        return Err(Problem::conflict("OtherDigest", "the digest is not the one of this plan"));
+    }
+    if let Some((code, detail)) = why_not(server, run, &plan)? {
+        return Err(Problem::conflict(code, detail).with_hint("make a new plan"));
+    }
+    let leaving: BTreeSet<String> = plan.removals().iter().cloned().collect();
+    if leaving != *removals {
+        let names = plan.removals().join(", ");
+        let detail = match names.is_empty() {
+            true => "the plan removes no member".to_owned(),
+            false => format!("the plan removes {names}: confirm exactly these names"),
+        };
+        return Err(Problem::conflict("RemovalsNotConfirmed", detail));
+    }
+    Ok(server.processes.plan_path(run).display().to_string())
+}
+
+pub(super) async fn show_plan(call: Call) -> Result<Response, Problem> {
+    let run = call.run_of_path().clone();
+    let show = move |server: &Server| {
+        let id = run.start.id;
+        let plan = read_plan(server, id)?.filter(|_| !run.running);
+        let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "this run has made no plan, or has not ended");
+        let plan = plan.ok_or_else(no_plan)?;
+        let why_not = why_not(server, id, &plan)?.map(|(_, why)| why);
+        Ok(PlanAnswer {
+            run: id.to_string(),
+            digest: plan.digest(),
+            made: timestamp_text(UNIX_EPOCH + Duration::from_secs(plan.made)),
+            by: plan.by.clone(),
+            stages: plan.stages.iter().map(|stage| serde_json::json!(stage)).collect(),
+            removals: plan.removals().to_vec(),
+            approvable: why_not.is_none(),
+            why_not,
+            text: runs::printed_text(server, &run)?,
+            deployment: plan.deployment,
+        })
+    };
+    Ok(answers::ok(&call.server.blocking(show).await?))
+}

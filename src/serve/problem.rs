@@ -1,0 +1,78 @@
+//! What an API answer says when it cannot do what was asked for: a problem of RFC 9457.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::runs;
+
+/// A problem. Programs go by `code`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Problem {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// Stays the same, such as `PlanIsOld`.
+    pub code: &'static str,
+    pub detail: String,
+    /// What to do about it.
+    hint: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
+        Problem {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            code,
+            detail: detail.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn not_found(what: &str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "NotFound", format!("there is no {what}, or this login may not see it"))
+    }
+
+    pub(super) fn bad_request(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, "BadRequest", detail)
+    }
+
+    pub(super) fn conflict(code: &'static str, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, code, detail)
+    }
+
+    /// What went wrong is logged; who asked learns only that it did.
+    pub(super) fn internal(why: impl std::fmt::Display) -> Problem {
+        tracing::error!("{why}");
+        let detail = "the server could not do this; its log says why";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal", detail)
+    }
+}
+
+impl From<runs::Error> for Problem {
+    fn from(error: runs::Error) -> Problem {
+        Problem::internal(error)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let text = serde_json::to_string(&self).expect("a problem is text and numbers");
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = StatusCode::from_u16(self.status).expect("it was one");
+        let json = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response
+    }
+}

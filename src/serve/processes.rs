@@ -1,0 +1,178 @@
+//! The processes that do the work: the commands of windlass that a person would type. Each records its run itself, and continues when the
+//! server ends; the next server finds it in the store.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::problem::Problem;
+use super::stores::Stores;
+use crate::runs::{RecordedRun, RunId};
+use crate::value::mutex::Mutex;
+
+/// How long a process may take until its run is in the store.
+const LONGEST_START: Duration = Duration::from_secs(30);
+
+/// How much of what a process printed is shown when it did not begin its run, in bytes.
+const LONGEST_MESSAGE: u64 = 4096;
+
+pub(super) struct Processes {
+    program: PathBuf,
+    options: Vec<String>,
+    /// Of the store of runs.
+    directory: PathBuf,
+    most: usize,
+    /// The runs whose processes this server started and that have not ended.
+    there: Arc<Mutex<HashMap<RunId, Started>>>,
+}
+
+/// A command to start.
+pub(super) struct StartedCommand<'a> {
+    pub deployment: &'a str,
+    /// Who asked for it.
+    pub by: &'a str,
+    pub arguments: &'a [String],
+    /// It changes hosts: only one of a deployment may do so at once.
+    pub changes: bool,
+}
+
+/// A process that was started.
+struct Started {
+    deployment: String,
+    changes: bool,
+}
+
+impl Processes {
+    pub(super) fn new(program: PathBuf, options: Vec<String>, directory: &Path, most: usize) -> Processes {
+        Processes { program, options, directory: directory.to_owned(), most, there: Arc::default() }
+    }
+
+    /// The deployment of a run that this server started.
+    pub(super) fn deployment_of(&self, run: RunId) -> Option<String> {
+        self.there.lock().get(&run).map(|started| started.deployment.clone())
+    }
+
+    /// Where plans are kept, for this user alone.
+    pub(super) fn plan_path(&self, run: RunId) -> PathBuf {
+        self.directory.join("plans").join(format!("{run}.json"))
+    }
+
+    /// Starts a command on a deployment, and waits until its run is in the store. May block.
+    ///
+    /// # Errors
+    /// There are too many runs, or another one changes the deployment; or it did not begin, with what it printed.
+    pub(super) fn start_command(
+        &self,
+        stores: &Stores,
+        run: RunId,
+        command: &StartedCommand<'_>,
+    ) -> Result<RecordedRun, Problem> {
+        {
+            let mut there = self.there.lock();
+            let same = |started: &&Started| started.changes && started.deployment == command.deployment;
+            if command.changes && there.values().any(|started| same(&started)) {
+                let detail = "another run that changes this deployment is under way";
+                return Err(Problem::conflict("AlreadyRunning", detail));
+            }
+            if there.len() >= self.most {
+                let detail = format!("{} runs are under way already, which is the most at once", self.most);
+                return Err(Problem::conflict("TooManyRuns", detail).with_hint("wait until one has ended"));
+            }
+            there.insert(run, Started { deployment: command.deployment.to_owned(), changes: command.changes });
+        }
+        let started = self.spawn(run, command);
+        let (child, output) = started.inspect_err(|_| {
+            self.there.lock().remove(&run);
+        })?;
+        self.until_recorded(stores, run, child, output)
+    }
+
+    fn spawn(&self, run: RunId, started: &StartedCommand<'_>) -> Result<(Child, File), Problem> {
+        let failed = |error| Problem::internal(format!("cannot start {}: {error}", self.program.display()));
+        // Not a pipe: the process is to continue when this one ends.
+        let output = tempfile::tempfile().map_err(failed)?;
+        let mut command = Command::new(&self.program);
+        command.args(started.arguments).args(&self.options);
+        command.arg(format!("--run-id={run}")).arg(format!("--run-by={}", started.by));
+        command.env("WINDLASS_RUNS", "true").env("WINDLASS_RUNS_DIRECTORY", &self.directory);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output.try_clone().map_err(failed)?);
+        // A Ctrl-C on the server's terminal is not for it.
+        let child = command.process_group(0).spawn().map_err(failed)?;
+        Ok((child, output))
+    }
+
+    fn until_recorded(
+        &self,
+        stores: &Stores,
+        run: RunId,
+        mut child: Child,
+        mut output: File,
+    ) -> Result<RecordedRun, Problem> {
+        let begun = std::time::Instant::now();
+        loop {
+            let ended = child.try_wait().map_err(Problem::internal)?;
+            if let Some(recorded) = stores.with_store(|store| store.read_run(run))? {
+                self.wait_for(run, child);
+                return Ok(recorded);
+            }
+            if ended.is_some() {
+                self.there.lock().remove(&run);
+                return Err(Problem::conflict("NotStarted", printed(&mut output)));
+            }
+            if begun.elapsed() > LONGEST_START {
+                self.wait_for(run, child);
+                return Err(Problem::internal(format!("the run {run} did not begin within {LONGEST_START:?}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Forgets a process when it has ended.
+    fn wait_for(&self, run: RunId, mut child: Child) {
+        let there = self.there.clone();
+        let wait = move || {
+            if let Err(error) = child.wait() {
+                tracing::warn!("cannot wait for the process of run {run}: {error}");
+            }
+            there.lock().remove(&run);
+        };
+        if let Err(error) = std::thread::Builder::new().name("wait for run".into()).spawn(wait) {
+            tracing::warn!("cannot wait for the process of run {run}: {error}");
+            self.there.lock().remove(&run);
+        }
+    }
+}
+
+/// The id of a run that starts now.
+pub(super) fn new_run() -> RunId {
+    RunId::new_at(SystemTime::now())
+}
+
+/// Asks a run to stop after its running tasks, as one Ctrl-C does.
+///
+/// # Errors
+/// It is not running.
+pub(super) fn stop_process(run: &RecordedRun) -> Result<(), Problem> {
+    let not_running = || Problem::conflict("NotRunning", "the run has ended");
+    // A running run is held by its process: its number is still that of the same process.
+    let pid = i32::try_from(run.start.pid).ok().and_then(Pid::from_raw).filter(|_| run.running);
+    kill_process(pid.ok_or_else(not_running)?, Signal::INT).map_err(|_| not_running())
+}
+
+/// What a process printed before it ended.
+fn printed(output: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let read = output.seek(SeekFrom::Start(0)).and_then(|_| output.take(LONGEST_MESSAGE).read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    match (read, text.trim()) {
+        (Ok(_), text) if !text.is_empty() => text.to_owned(),
+        _ => "the process ended without a message".to_owned(),
+    }
+}

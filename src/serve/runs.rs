@@ -1,0 +1,260 @@
+//! Runs: the list, one of them, its events and its log; starting and stopping.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::Server;
+use super::answers::{self, List};
+use super::call::{API, Call};
+use super::deployments::usable_deployment;
+use super::follow::{self, EventFilter};
+use super::plans;
+use super::problem::Problem;
+use super::processes::{StartedCommand, new_run, stop_process};
+use super::rights::Right;
+use crate::report::{Colour, DisplayOptions, Replay};
+use crate::runs::{RecordedRun, RunFilter, RunId};
+use crate::value::ProcessEnvironment;
+use crate::value::mutex::Mutex;
+
+/// A run to start.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum StartRun {
+    /// Look at the hosts.
+    Status {},
+    /// Find out what an apply would change.
+    Plan {},
+    /// Apply a plan, which needs the right approve.
+    Apply {
+        /// The id of the run that made the plan.
+        plan: String,
+        /// The digest of the plan that was looked at.
+        digest: String,
+        /// The names of the members that the plan removes, as the person typed them.
+        #[serde(default)]
+        removals: BTreeSet<String>,
+    },
+}
+
+/// A part of the events of a run.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct EventList {
+    items: Vec<Json>,
+    /// For the next part: the value of `after`. Null: there are no more by now.
+    next: Option<String>,
+}
+
+/// How many events a list has at most.
+const MOST_EVENTS: usize = 500;
+
+/// The longest log that is shown, in bytes.
+const LONGEST_LOG: usize = 64 << 20;
+
+/// The runs of a deployment that are under way.
+pub(super) fn running_runs(server: &Server, deployment: &str) -> Result<Vec<RecordedRun>, Problem> {
+    let filter = RunFilter { deployment: Some(deployment.to_owned()), limit: Some(20), ..RunFilter::default() };
+    let runs = server.stores.with_store(|store| store.find_runs(&filter))?;
+    Ok(runs.into_iter().filter(|run| run.running).collect())
+}
+
+/// What a run printed to standard output.
+pub(super) fn printed_text(server: &Server, run: &RecordedRun) -> Result<String, Problem> {
+    let mut printed = String::new();
+    follow::for_each_event(server, run.start.id, |line| {
+        // Most events are of other kinds.
+        if line.contains("\"event\":\"message\"")
+            && let Ok(event) = serde_json::from_str::<Json>(line)
+            && event["event"] == "message"
+            && event["stream"] == "stdout"
+        {
+            printed.push_str(event["text"].as_str().unwrap_or_default());
+            if !printed.ends_with('\n') {
+                printed.push('\n');
+            }
+        }
+    })?;
+    Ok(printed)
+}
+
+pub(super) async fn list_runs(call: Call) -> Result<Response, Problem> {
+    let limit = call.limit()?;
+    let mut before = match call.query.get("after") {
+        None => None,
+        Some(text) => Some(RunId::parse_id(text).ok_or_else(|| Problem::bad_request("after is not the id of a run"))?),
+    };
+    let (deployment, command) = (call.query.get("deployment").cloned(), call.query.get("command").cloned());
+    let rights = call.login.map(|login| login.rights).unwrap_or_default();
+    let list = move |server: &Server| {
+        let mut items: Vec<RecordedRun> = Vec::new();
+        // Runs of other deployments are passed over, so that a part may need several looks.
+        loop {
+            let filter = RunFilter {
+                deployment: deployment.clone(),
+                command: command.clone(),
+                before,
+                limit: Some(200),
+                ..RunFilter::default()
+            };
+            let found = server.stores.with_store(|store| store.find_runs(&filter))?;
+            before = found.last().map(|run| run.start.id);
+            let is_last = found.len() < 200;
+            items.extend(found.into_iter().filter(|run| rights.include(Right::See, run.summary.deployment.as_deref())));
+            if is_last || items.len() > limit {
+                break;
+            }
+        }
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| more).map(|run| run.start.id.to_string());
+        Ok(List { items, next })
+    };
+    Ok(answers::ok(&call.server.blocking(list).await?))
+}
+
+pub(super) async fn show_run(call: Call) -> Result<Response, Problem> {
+    Ok(answers::ok(call.run_of_path()))
+}
+
+pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
+    let start: StartRun = call.body_as()?;
+    let deployment = call.part("deployment").to_owned();
+    if matches!(start, StartRun::Apply { .. }) && !call.may(Right::Approve, Some(&deployment)) {
+        let detail = "this login does not have the right \"approve\" here";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail));
+    }
+    let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
+    let id = new_run();
+    if let Some(key) = call.headers.get("idempotency-key") {
+        let key = key.to_str().map_err(|_| Problem::bad_request("Idempotency-Key must be ASCII"))?;
+        if let Some(earlier) = call.server.repeats.earlier_run((&by, key), &deployment, &call.body, id)? {
+            return run_answer(&begun_run(&call.server, earlier).await?);
+        }
+    }
+    let server = call.server.clone();
+    let begin = move |server: &Server| {
+        let file = usable_deployment(server, &deployment)?;
+        let file_option = ["-f".to_owned(), file.path.display().to_string()];
+        let arguments: Vec<String> = match &start {
+            StartRun::Status {} => {
+                ["status", "--format", "json"].map(str::to_owned).into_iter().chain(file_option).collect()
+            }
+            StartRun::Plan {} => {
+                plans::make_directory(&server.processes.plan_path(id))?;
+                let out = ["--out".to_owned(), server.processes.plan_path(id).display().to_string()];
+                ["plan".to_owned()].into_iter().chain(file_option).chain(out).collect()
+            }
+            StartRun::Apply { plan, digest, removals } => {
+                let approved = plans::approved_plan(server, &deployment, plan, digest, removals)?;
+                if let Some(other) = running_runs(server, &deployment)?.iter().find(|run| !is_look(run)) {
+                    let detail = format!(
+                        "{} by {} is under way (run {})",
+                        other.start.command, other.start.user, other.start.id
+                    );
+                    return Err(Problem::conflict("AlreadyRunning", detail));
+                }
+                let most = removals.len().to_string();
+                ["apply", "--yes", "--max-removals", &most, &approved].map(str::to_owned).to_vec()
+            }
+        };
+        let changes = matches!(start, StartRun::Apply { .. });
+        let command = StartedCommand { deployment: &deployment, by: &by, arguments: &arguments, changes };
+        server.processes.start_command(&server.stores, id, &command)
+    };
+    let begun = server.blocking(begin).await.inspect_err(|_| server.repeats.forget(id))?;
+    run_answer(&begun)
+}
+
+/// A run that an earlier request starts: it may be about to.
+async fn begun_run(server: &Arc<Server>, id: RunId) -> Result<RecordedRun, Problem> {
+    for _ in 0..300 {
+        let found = server.blocking(move |server| Ok(server.stores.with_store(|store| store.read_run(id))?)).await?;
+        if let Some(run) = found {
+            return Ok(run);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Err(Problem::conflict("NotStarted", "the request with this Idempotency-Key has not started a run yet"))
+}
+
+fn run_answer(run: &RecordedRun) -> Result<Response, Problem> {
+    let place = HeaderValue::from_str(&format!("{API}/runs/{}", run.start.id)).map_err(Problem::internal)?;
+    let mut response = answers::json_answer(StatusCode::CREATED, run);
+    response.headers_mut().insert(header::LOCATION, place);
+    Ok(response)
+}
+
+/// Whether a run changes nothing.
+fn is_look(run: &RecordedRun) -> bool {
+    run.start.check || ["status", "plan"].contains(&run.start.command.as_str())
+}
+
+pub(super) async fn stop_run(call: Call) -> Result<Response, Problem> {
+    stop_process(call.run_of_path())?;
+    Ok(answers::json_answer(StatusCode::ACCEPTED, call.run_of_path()))
+}
+
+pub(super) async fn follow_events(call: Call) -> Result<Response, Problem> {
+    let resumed = call.headers.get("last-event-id").map(|value| value.to_str().ok().and_then(|text| text.parse().ok()));
+    let after = match resumed {
+        Some(Some(after)) => after,
+        Some(None) => return Err(Problem::bad_request("Last-Event-ID must be a number")),
+        None => call.number("after")?.unwrap_or(0),
+    };
+    let filter = EventFilter { host: call.query.get("host").cloned(), task: call.number("task")? };
+    let accepted = call.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepted.contains("text/event-stream") {
+        return Ok(follow::event_stream(call.server.clone(), call.run_of_path(), after, filter).into_response());
+    }
+    let id = call.run_of_path().start.id;
+    let list = move |server: &Server| follow::some_events(server, id, after, &filter, MOST_EVENTS);
+    let (events, next) = call.server.blocking(list).await?;
+    let items = events.into_iter().filter_map(|event| serde_json::from_str(&event.line).ok()).collect();
+    Ok(answers::ok(&EventList { items, next: next.map(|next| next.to_string()) }))
+}
+
+/// What is written to, and can be read when the writer is gone.
+#[derive(Clone, Default)]
+struct Written(std::sync::Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut written = self.0.lock();
+        if written.len() + bytes.len() > LONGEST_LOG {
+            return Err(std::io::Error::other("the log is too long"));
+        }
+        written.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(super) async fn show_log(call: Call) -> Result<Response, Problem> {
+    let id = call.run_of_path().start.id;
+    let show = move |server: &Server| {
+        let written = Written::default();
+        let around = ProcessEnvironment::default();
+        let shows = DisplayOptions::default();
+        let mut replay = Replay::to_writer(Box::new(written.clone()), Colour::Never, 0, shows, &around);
+        let mut cut = false;
+        follow::for_each_event(server, id, |line| cut |= replay.show_event(line).is_err())?;
+        cut |= replay.print_shown().is_err();
+        drop(replay);
+        let mut text = String::from_utf8_lossy(&written.0.lock()).into_owned();
+        if cut {
+            text.push_str("\n[the log is longer: windlass logs shows all of it]\n");
+        }
+        Ok(text)
+    };
+    Ok(answers::text(call.server.blocking(show).await?))
+}

@@ -1,0 +1,140 @@
+//! The API as a program sees it: requests to the router, without a port.
+
+mod guards;
+mod matrix;
+mod plans;
+mod streams;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use serde_json::Value as Json;
+use tower::ServiceExt;
+
+use super::*;
+use crate::runs::{RecordedEvent, RunEnd, RunId, RunOutcome, RunStart, RunStore, RunSummary, open_store};
+use crate::value::testing::write_program;
+
+const DOCUMENT: &str = "apiVersion: windlass.dev/v1alpha1
+kind: KarmadaDeployment
+metadata: {name: NAME}
+spec:
+  bundle: bundle
+  hosts: [{name: cp-1, address: 192.0.2.1}]
+  controlPlane: {hosts: [cp-1]}
+  etcd: {managed: {hosts: [cp-1]}}
+";
+
+/// A server with the deployments prod and test, and a program that cannot start.
+pub(super) struct Fixture {
+    pub directory: tempfile::TempDir,
+    pub server: Arc<Server>,
+}
+
+impl Fixture {
+    pub(super) fn new() -> Fixture {
+        let directory = tempfile::tempdir().unwrap();
+        let deployments = directory.path().join("deployments");
+        std::fs::create_dir(&deployments).unwrap();
+        for name in ["prod", "test"] {
+            std::fs::write(deployments.join(format!("{name}.yaml")), DOCUMENT.replace("NAME", name)).unwrap();
+        }
+        let program = directory.path().join("program");
+        write_program(&program, "#!/bin/sh\necho it cannot start >&2\nexit 1\n");
+        let options = ServeOptions {
+            listen: "127.0.0.1:7480".parse().unwrap(),
+            deployments,
+            limits: ForeignResourceLimits::default(),
+            directory: directory.path().join("state"),
+            program,
+            process_options: Vec::new(),
+            max_runs: 4,
+        };
+        let server = Server::open(options, "127.0.0.1:7480".parse().unwrap()).unwrap();
+        Fixture { directory, server }
+    }
+
+    pub(super) fn store(&self) -> Box<dyn RunStore> {
+        open_store(&self.directory.path().join("state")).unwrap()
+    }
+
+    /// A token with these rights: `see@prod`, several behind each other.
+    pub(super) fn token(&self, rights: &str) -> String {
+        let mut all = Rights::default();
+        for word in rights.split(' ') {
+            let (right, deployment) = word.split_once('@').unwrap();
+            all.0.entry(deployment.to_owned()).or_default().insert(Right::right_named(right).unwrap());
+        }
+        let name = format!("t{}", rand::random::<u64>());
+        let token = new_token(&name, all, 1, SystemTime::now()).unwrap();
+        self.server.access.lock().create_token(&token).unwrap().unwrap()
+    }
+
+    /// A request with a token, if there is one.
+    pub(super) async fn ask(&self, method: &str, path: &str, token: Option<&str>, body: Option<Json>) -> Answered {
+        let mut request = Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(path);
+        request = request.header("host", "127.0.0.1:7480").header("content-type", "application/json");
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        self.send(request.body(body).unwrap()).await
+    }
+
+    pub(super) async fn send(&self, request: Request<Body>) -> Answered {
+        let response = dispatch::router(self.server.clone()).oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Answered { status: parts.status, headers: parts.headers, text }
+    }
+}
+
+pub(super) struct Answered {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answered {
+    pub(super) fn json(&self) -> Json {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    pub(super) fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Records the start of a run of a deployment, `seconds` after a fixed time.
+pub(super) fn start_run(store: &mut dyn RunStore, command: &str, deployment: Option<&str>, seconds: u64) -> RunId {
+    let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds);
+    let id = RunId::new_at(started);
+    let start = RunStart {
+        id,
+        command: command.into(),
+        command_line: format!("windlass {command}"),
+        user: "alice@workstation".into(),
+        pid: std::process::id(),
+        version: "0.1.0".into(),
+        check: false,
+        started,
+    };
+    store.record_start(&start).unwrap();
+    let summary = RunSummary { deployment: deployment.map(str::to_owned), ..RunSummary::default() };
+    store.record_events(id, &[], &summary).unwrap();
+    id
+}
+
+pub(super) fn record(store: &mut dyn RunStore, run: RunId, lines: &[(u64, String)]) {
+    let events: Vec<RecordedEvent> =
+        lines.iter().map(|(sequence, line)| RecordedEvent { sequence: *sequence, line: line.clone() }).collect();
+    let summary = RunSummary { deployment: Some("prod".into()), ..RunSummary::default() };
+    store.record_events(run, &events, &summary).unwrap();
+}
+
+pub(super) fn end_run(store: &mut dyn RunStore, run: RunId) {
+    let end = RunEnd { ended: SystemTime::now(), outcome: RunOutcome::Succeeded, exit_code: 0, complete: true };
+    store.record_end(run, &end).unwrap();
+}

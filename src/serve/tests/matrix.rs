@@ -1,0 +1,156 @@
+//! Every route with every kind of login, and the document that describes them.
+
+use super::super::call::API;
+use super::super::routes::ROUTES;
+use super::*;
+
+/// Who asks, in the order of the columns below.
+const LOGINS: [Option<&str>; 7] = [
+    None,
+    Some("see@prod"),
+    Some("see@prod plan@prod"),
+    Some("see@prod plan@prod approve@prod stop@prod"),
+    Some("see@test plan@test approve@test stop@test"),
+    Some("admin@*"),
+    Some("see@* plan@* approve@* stop@* admin@*"),
+];
+
+/// What each answers: of a path of the deployment prod and of a run of it. 409, 404 NoPlan and 422 are what becomes of a request that
+/// was let through.
+const EXPECTED: [(&str, &str); 20] = [
+    ("POST /sessions", "422 422 422 422 422 422 422"),
+    ("GET /session", "401 200 200 200 200 200 200"),
+    ("DELETE /session", "401 400 400 400 400 400 400"),
+    ("GET /deployments", "401 200 200 200 200 200 200"),
+    ("GET /deployments/{deployment}", "401 200 200 200 404 404 200"),
+    ("GET /deployments/{deployment}/document", "401 200 200 200 404 404 200"),
+    ("GET /deployments/{deployment}/status", "401 404 NoStatus 404 NoStatus 404 NoStatus 404 404 404 NoStatus"),
+    ("POST /deployments/{deployment}/runs", "401 403 422 422 404 404 422"),
+    ("GET /plans/{run}", "401 404 NoPlan 404 NoPlan 404 NoPlan 404 404 404 NoPlan"),
+    ("GET /runs", "401 200 200 200 200 200 200"),
+    ("GET /runs/{run}", "401 200 200 200 404 404 200"),
+    ("GET /runs/{run}/tasks", "401 200 200 200 404 404 200"),
+    ("GET /runs/{run}/events", "401 200 200 200 404 404 200"),
+    ("GET /runs/{run}/log", "401 200 200 200 404 404 200"),
+    ("POST /runs/{run}/stop", "401 403 403 409 404 404 409"),
+    ("GET /tokens", "401 403 403 403 403 200 200"),
+    ("POST /tokens", "401 403 403 403 403 422 422"),
+    ("DELETE /tokens/{token}", "401 403 403 403 403 404 404"),
+    ("GET /audit", "401 403 403 403 403 200 200"),
+    ("GET /openapi.json", "200 200 200 200 200 200 200"),
+];
+
+#[tokio::test]
+async fn every_route_answers_every_login_as_it_should() {
+    let fixture = Fixture::new();
+    let mut store = fixture.store();
+    let run = start_run(store.as_mut(), "apply", Some("prod"), 0);
+    end_run(store.as_mut(), run);
+    let tokens = LOGINS.map(|rights| rights.map(|rights| fixture.token(rights)));
+    let mut found = Vec::new();
+    for route in ROUTES {
+        let path = route.path.replace("{deployment}", "prod").replace("{run}", &run.to_string());
+        let path = format!("{API}{}", path.replace("{token}", "none"));
+        let mut answers = Vec::new();
+        for token in &tokens {
+            let answer = fixture.ask(route.method.method().as_str(), &path, token.as_deref(), None).await;
+            let code = if answer.text.starts_with('{') { answer.code() } else { String::new() };
+            let shown =
+                if ["NoStatus", "NoPlan"].contains(&code.as_str()) { format!(" {code}") } else { String::new() };
+            answers.push(format!("{}{shown}", answer.status.as_u16()));
+        }
+        found.push((format!("{} {}", route.method.method(), route.path), answers.join(" ")));
+    }
+    let expected = EXPECTED.map(|(route, answers)| (route.to_owned(), answers.to_owned()));
+    pretty(&found, &expected);
+}
+
+fn pretty(found: &[(String, String)], expected: &[(String, String)]) {
+    let lines = |rows: &[(String, String)]| {
+        let rows = rows.iter().map(|(route, answers)| format!("{route}: {answers}"));
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(lines(found), lines(expected));
+}
+
+#[tokio::test]
+async fn lists_have_only_what_a_login_may_see() {
+    let fixture = Fixture::new();
+    let mut store = fixture.store();
+    for (at, deployment) in [Some("prod"), Some("test"), None].into_iter().enumerate() {
+        let run = start_run(store.as_mut(), "apply", deployment, at as u64);
+        end_run(store.as_mut(), run);
+    }
+    for (rights, deployments, runs) in
+        [("see@prod", "prod", "prod"), ("plan@prod", "", ""), ("see@*", "prod test", "- test prod")]
+    {
+        let token = fixture.token(rights);
+        let items = async |path: &str, field: &str| {
+            let list = fixture.ask("GET", path, Some(&token), None).await.json();
+            let names =
+                list["items"].as_array().unwrap().iter().map(|item| item[field].as_str().unwrap_or("-").to_owned());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(items("/api/v1/deployments", "name").await, deployments, "{rights}");
+        assert_eq!(items("/api/v1/runs", "deployment").await, runs, "{rights}");
+    }
+}
+
+#[tokio::test]
+async fn lists_of_runs_come_in_parts_without_gap_or_double() {
+    let fixture = Fixture::new();
+    let mut store = fixture.store();
+    let mut ids: Vec<String> = Vec::new();
+    for at in 0..23 {
+        let run = start_run(store.as_mut(), "plan", Some(if at % 3 == 0 { "test" } else { "prod" }), at);
+        end_run(store.as_mut(), run);
+        if at % 3 != 0 {
+            ids.insert(0, run.to_string());
+        }
+    }
+    let token = fixture.token("see@prod");
+    let (mut found, mut after) = (Vec::new(), String::new());
+    loop {
+        let part = fixture.ask("GET", &format!("/api/v1/runs?limit=4{after}"), Some(&token), None).await.json();
+        let items = part["items"].as_array().unwrap();
+        found.extend(items.iter().map(|run| run["id"].as_str().unwrap().to_owned()));
+        match part["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(found, ids);
+}
+
+#[test]
+fn the_document_describes_every_route() {
+    let document = openapi_document();
+    let described = document["paths"].as_object().unwrap().iter();
+    let described = described.flat_map(|(path, methods)| {
+        methods.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    let mut described: Vec<String> = described.collect();
+    let mut routes: Vec<String> =
+        ROUTES.iter().map(|route| format!("{} {API}{}", route.method.method(), route.path)).collect();
+    described.sort();
+    routes.sort();
+    assert_eq!(described, routes);
+    let mut ids: Vec<&Json> = Vec::new();
+    for methods in document["paths"].as_object().unwrap().values() {
+        ids.extend(methods.as_object().unwrap().values().map(|operation| &operation["operationId"]));
+    }
+    ids.sort_by_key(|id| id.to_string());
+    assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "two operations with one id: {ids:?}");
+}
+
+/// Programs are generated from it: what it says may grow and not change.
+#[test]
+fn the_document_is_the_one_in_the_docs() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/openapi.json");
+    let text = format!("{:#}\n", openapi_document());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == text, "docs/reference/openapi.json is old: UPDATE_DOCS=1 cargo test --lib serve:: writes it");
+}

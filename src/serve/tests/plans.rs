@@ -1,0 +1,146 @@
+//! Plans that are shown and approved, and those that are refused.
+
+use super::*;
+use crate::deployment::plan::{LAYOUT, Observed, Plan, PlannedStage, StageState, TargetHosts};
+use crate::deployment::stage::Stage;
+use crate::serve::processes::StartedCommand;
+
+fn plan(states: &[(Stage, StageState, &str)]) -> Plan {
+    let stages = states.iter().map(|(stage, state, host)| PlannedStage {
+        stage: *stage,
+        state: *state,
+        hosts: vec![(*host).to_owned()],
+        found: Default::default(),
+    });
+    Plan {
+        windlass_plan: LAYOUT,
+        deployment: "prod".into(),
+        made: 1_800_000_000,
+        by: "alice@workstation".into(),
+        sources: Vec::new(),
+        reach: TargetHosts::default(),
+        stages: stages.collect(),
+        observed: Observed::new(),
+    }
+}
+
+/// Saves a plan as that of a run of `plan`, and returns the run and the digest.
+fn save(fixture: &Fixture, plan: &Plan, seconds: u64) -> (String, String) {
+    let mut store = fixture.store();
+    let run = start_run(store.as_mut(), "plan", Some("prod"), seconds);
+    end_run(store.as_mut(), run);
+    let path = fixture.server.processes.plan_path(run);
+    super::super::plans::make_directory(&path).unwrap();
+    std::fs::write(path, serde_json::to_vec(plan).unwrap()).unwrap();
+    (run.to_string(), plan.digest())
+}
+
+async fn approve(fixture: &Fixture, token: &str, plan: &str, digest: &str, removals: &[&str]) -> Answered {
+    let body = serde_json::json!({"command": "apply", "plan": plan, "digest": digest, "removals": removals});
+    fixture.ask("POST", "/api/v1/deployments/prod/runs", Some(token), Some(body)).await
+}
+
+#[tokio::test]
+async fn a_plan_is_applied_only_as_it_was_seen() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod plan@prod approve@prod");
+    let wanted = plan(&[(Stage::Etcd, StageState::Differs, "h1"), (Stage::Removals, StageState::Differs, "m2")]);
+    let (run, digest) = save(&fixture, &wanted, 0);
+    let shown = fixture.ask("GET", &format!("/api/v1/plans/{run}"), Some(&token), None).await.json();
+    assert_eq!((&shown["digest"], &shown["approvable"]), (&Json::from(digest.clone()), &Json::from(true)), "{shown:#}");
+    assert_eq!(shown["removals"], serde_json::json!(["m2"]));
+
+    let codes = async |answer: Answered| format!("{} {}", answer.status.as_u16(), answer.code());
+    let other = "0".repeat(64);
+    assert_eq!(codes(approve(&fixture, &token, &run, &other, &["m2"]).await).await, "409 OtherDigest");
+    assert_eq!(codes(approve(&fixture, &token, &run, &digest, &[]).await).await, "409 RemovalsNotConfirmed");
+    assert_eq!(codes(approve(&fixture, &token, &run, &digest, &["m2", "m3"]).await).await, "409 RemovalsNotConfirmed");
+    assert_eq!(codes(approve(&fixture, &token, "../../etc/passwd", &digest, &["m2"]).await).await, "404 NoPlan");
+    let only_plans = fixture.token("see@prod plan@prod");
+    assert_eq!(codes(approve(&fixture, &only_plans, &run, &digest, &["m2"]).await).await, "403 Forbidden");
+    // It is let through: what fails is the program of this test.
+    assert_eq!(codes(approve(&fixture, &token, &run, &digest, &["m2"]).await).await, "409 NotStarted");
+}
+
+#[tokio::test]
+async fn an_old_or_refused_plan_is_not_applied() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod plan@prod approve@prod");
+    let differs = plan(&[(Stage::Etcd, StageState::Differs, "h1")]);
+    let (old, old_digest) = save(&fixture, &differs, 0);
+    let cases = [
+        (plan(&[(Stage::Etcd, StageState::Same, "h1")]), "NothingToDo", "the plan changes nothing"),
+        (plan(&[(Stage::Etcd, StageState::Refused, "h1")]), "PlanRefused", "the stage etcd is refused"),
+    ];
+    for (at, (wanted, code, why)) in cases.into_iter().enumerate() {
+        let (run, digest) = save(&fixture, &wanted, 10 + at as u64);
+        let shown = fixture.ask("GET", &format!("/api/v1/plans/{run}"), Some(&token), None).await.json();
+        assert_eq!((&shown["approvable"], shown["why_not"].as_str()), (&Json::from(false), Some(why)));
+        assert_eq!(approve(&fixture, &token, &run, &digest, &[]).await.code(), code);
+    }
+    assert_eq!(approve(&fixture, &token, &old, &old_digest, &[]).await.code(), "PlanIsOld");
+    let (newest, digest) = save(&fixture, &differs, 20);
+    let mut store = fixture.store();
+    let apply = start_run(store.as_mut(), "apply", Some("prod"), 30);
+    assert_eq!(approve(&fixture, &token, &newest, &digest, &[]).await.code(), "PlanIsOld", "an apply has begun");
+    end_run(store.as_mut(), apply);
+    assert_eq!(approve(&fixture, &token, &newest, &digest, &[]).await.code(), "PlanIsOld", "an apply has ended");
+}
+
+#[tokio::test]
+async fn a_plan_waits_for_what_changes_the_deployment() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod plan@prod approve@prod");
+    let mut store = fixture.store();
+    let upgrade = start_run(store.as_mut(), "upgrade", Some("prod"), 0);
+    let (run, digest) = save(&fixture, &plan(&[(Stage::Etcd, StageState::Differs, "h1")]), 10);
+    assert_eq!(approve(&fixture, &token, &run, &digest, &[]).await.code(), "AlreadyRunning");
+    end_run(store.as_mut(), upgrade);
+    assert_eq!(approve(&fixture, &token, &run, &digest, &[]).await.code(), "NotStarted");
+}
+
+#[tokio::test]
+async fn no_more_runs_than_allowed_and_one_that_changes_are_started() {
+    let fixture = Fixture::new();
+    let directory = fixture.directory.path();
+    let program = directory.join("waits");
+    write_program(&program, "#!/bin/sh\nwhile [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
+    let processes = Processes::new(program, Vec::new(), &directory.join("state"), 2);
+    let start = |run, deployment, changes| {
+        let command = StartedCommand { deployment, by: "alice", arguments: &[], changes };
+        processes.start_command(&fixture.server.stores, run, &command)
+    };
+    let mut store = fixture.store();
+    // It has not read its file yet, so that its record does not say which deployment it is about.
+    let run = start_run(store.as_mut(), "apply", None, 0);
+    start(run, "prod", true).unwrap();
+    assert_eq!(processes.deployment_of(run).as_deref(), Some("prod"));
+    let refused = start(RunId::new_at(UNIX_EPOCH), "prod", true).unwrap_err();
+    assert_eq!(refused.code, "AlreadyRunning");
+    start(start_run(store.as_mut(), "plan", None, 1), "prod", false).unwrap();
+    let refused = start(RunId::new_at(UNIX_EPOCH), "test", true).unwrap_err();
+    assert_eq!(refused.code, "TooManyRuns");
+    std::fs::write(directory.join("end"), "").unwrap();
+    let mut answered = refused;
+    while answered.code == "TooManyRuns" {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        answered = start(RunId::new_at(UNIX_EPOCH), "test", true).unwrap_err();
+    }
+    assert_eq!((answered.code, answered.detail.as_str()), ("NotStarted", "the process ended without a message"));
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_starts_nothing() {
+    let repeats = super::super::repeats::Repeats::default();
+    let (body, other) = (axum::body::Bytes::from_static(b"{}"), axum::body::Bytes::from_static(b"[]"));
+    let [first, second] = [1, 2].map(|at| RunId::new_at(UNIX_EPOCH + Duration::from_secs(at)));
+    let ask = |who, key, path, body, run| repeats.earlier_run((who, key), path, body, run);
+    assert_eq!(ask("alice", "k", "prod", &body, first).unwrap(), None);
+    assert_eq!(ask("alice", "k", "prod", &body, second).unwrap(), Some(first));
+    assert_eq!(ask("alice", "k", "prod", &other, second).unwrap_err().code, "KeyReused");
+    assert_eq!(ask("alice", "k", "test", &body, second).unwrap_err().code, "KeyReused");
+    assert_eq!(ask("bob", "k", "prod", &body, second).unwrap(), None, "each login has its own keys");
+    assert_eq!(ask("alice", "", "prod", &body, second).unwrap_err().code, "BadRequest");
+    repeats.forget(first);
+    assert_eq!(ask("alice", "k", "prod", &body, second).unwrap(), None, "it started no run");
+}

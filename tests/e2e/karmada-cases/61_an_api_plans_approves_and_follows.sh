@@ -1,0 +1,96 @@
+# A program gets a control plane by the API of `windlass serve` alone: it plans, approves, follows and stops. The server is killed in the
+# middle of an apply, which continues, and the stream with it.
+. "$ROOT/tests/e2e/karmada-lib.sh"
+fresh
+deployments=$state/served
+rm -rf "$deployments"
+mkdir -p "$deployments"
+cp "$state/id_ed25519" "$state/known_hosts" "$deployments/" && chmod 600 "$deployments/id_ed25519"
+skeleton h1 h2 h3 | sed "s/name: production/name: prod/" >"$deployments/prod.yaml"
+
+server=
+serve_up() {
+  "$WINDLASS" serve -d "$deployments" --listen "127.0.0.1:${port:-0}" --playbooks "$ROOT/playbooks" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} \
+    2>"$scratch/serve.log" &
+  server=$!
+  port=
+  until [ -n "$port" ]; do
+    sleep 0.2
+    port=$(sed -nE 's#^listening on http://127.0.0.1:([0-9]+), .*#\1#p' "$scratch/serve.log")
+    kill -0 "$server" || { cat "$scratch/serve.log"; broken "the server does not start"; }
+  done
+}
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true' EXIT
+"$WINDLASS" serve token revoke e2e 2>/dev/null || true
+token=$("$WINDLASS" serve token create e2e --right see=prod --right plan=prod --right approve=prod --right stop=prod)
+# api METHOD PATH [BODY]: the answer; it fails when the answer is a problem.
+api() {
+  curl -sS --fail-with-body -X "$1" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' ${3:+--data "$3"} "http://127.0.0.1:$port/api/v1$2"
+}
+# field EXPRESSION: of the JSON of standard input, here d.
+field() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
+# follow RUN [AFTER]: its events until it ends, or the connection does.
+follow() { curl -sSN -H "Authorization: Bearer $token" -H 'Accept: text/event-stream' "http://127.0.0.1:$port/api/v1/runs/$1/events?after=${2:-0}"; }
+outcome() { api GET "/runs/$1" | field 'd["outcome"]'; }
+start() { api POST /deployments/prod/runs "$1" | field 'd["id"]'; }
+# planned: a plan, whose run is $plan and whose digest is $digest.
+planned() {
+  plan=$(start '{"command": "plan"}')
+  follow "$plan" >"$scratch/plan.events"
+  digest=$(api GET "/plans/$plan" | field 'd["digest"]')
+}
+approved() { start "{\"command\": \"apply\", \"plan\": \"$plan\", \"digest\": \"$digest\"}"; }
+
+serve_up
+[ "$(api GET /deployments/prod | field 'd["hosts"], d["problem"]')" = "(['cp-1', 'cp-2', 'cp-3'], None)" ] || broken "the deployment is not listed"
+trees >"$scratch/before"
+planned
+trees >"$scratch/after"
+same_trees "$scratch/before" "$scratch/after"
+[ "$(api GET "/plans/$plan" | field 'd["approvable"]')" = True ] || broken "the plan cannot be approved"
+! api POST /deployments/prod/runs "{\"command\": \"apply\", \"plan\": \"$plan\", \"digest\": \"0$digest\"}" || broken "another digest was approved"
+
+run=$(approved)
+! approved || broken "a second apply was started"
+case $(api GET "/runs/$run" | field 'd["user"]') in "token e2e by "*) ;; *) broken "the run does not say who started it" ;; esac
+follow "$run" >"$scratch/first.events" &
+follower=$!
+is_at_work() { grep -q '"stage":"etcd"' "$scratch/first.events"; }
+eventually is_at_work
+kill -9 "$server"
+wait "$server" || true
+wait "$follower" || true
+serve_up
+last=$(sed -n 's/^id: //p' "$scratch/first.events" | tail -1)
+follow "$run" "$last" >"$scratch/second.events"
+[ "$(outcome "$run")" = succeeded ] || { api GET "/runs/$run/log" | tail -40; broken "the apply did not succeed"; }
+# Nothing is missing between the two streams, and nothing came twice.
+cat "$scratch/first.events" "$scratch/second.events" | sed -n 's/^id: //p' >"$scratch/ids"
+seq "$(api GET "/runs/$run" | field 'd["last_sequence"]')" | diff - "$scratch/ids" || broken "the streams do not have each event once"
+! approved || broken "a plan was applied twice"
+
+look=$(start '{"command": "status"}')
+follow "$look" >/dev/null
+[ "$(api GET /deployments/prod/status | field 'd["run"], d["status"]["healthy"]')" = "('$look', True)" ] || broken "the status is not healthy"
+
+# A run that is stopped says so, and the next plan completes it.
+sed -i 's#^  controlPlane:#  components: {karmadaScheduler: {extraArgs: {kube-api-burst: "78"}}}\n&#' "$deployments/prod.yaml"
+planned
+run=$(approved)
+api POST "/runs/$run/stop" '{}' >/dev/null
+follow "$run" >/dev/null
+[ "$(outcome "$run")" = interrupted ] || broken "the run was not stopped: $(outcome "$run")"
+planned
+run=$(approved)
+follow "$run" >/dev/null
+[ "$(outcome "$run")" = succeeded ] || broken "the second apply did not succeed"
+for h in h1 h2 h3; do on $h grep -q kube-api-burst=78 /etc/systemd/system/karmada-scheduler.service || broken "the flag is missing on $h"; done
+
+"$WINDLASS" serve audit >"$scratch/audit"
+grep -q 'token e2e from 127.0.0.1: start a run prod (OtherDigest)$' "$scratch/audit" || broken "a refusal is not in the audit log"
+grep -q "token e2e from 127.0.0.1: stop a run when its running tasks have ended $run\|stop a run" "$scratch/audit" || broken "the stop is not in the audit log"
+"$WINDLASS" serve token revoke e2e
+! api GET /runs >/dev/null 2>&1 || broken "the token was not revoked"
+kill "$server"
+wait "$server" || broken "the server does not end well"
+server=

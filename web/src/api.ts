@@ -1,0 +1,144 @@
+/** The API of `windlass serve`, version 1. */
+
+export type Right = 'see' | 'plan' | 'approve' | 'stop' | 'admin'
+export type Rights = Record<string, Right[]>
+export interface Session { name: string; rights: Rights; ends: string; version: string }
+
+export type Outcome = 'succeeded' | 'failed' | 'unreachable' | 'refused' | 'error' | 'interrupted'
+export type Status = 'ok' | 'changed' | 'skipped' | 'ignored' | 'failed' | 'unreachable'
+export type HostCounts = Record<'ok' | 'changed' | 'unreachable' | 'failed' | 'skipped' | 'rescued' | 'ignored', number>
+export interface RunStage {
+  stage: string; check: boolean; started: string; ended: string | null; outcome: Outcome | null; changes: number | null
+}
+export interface Run {
+  id: string; command: string; command_line: string; user: string; pid: number; version: string; check: boolean
+  started: string; deployment: string | null; stages: RunStage[]; hosts: Record<string, HostCounts>; running: boolean
+  ended: string | null; outcome: Outcome | null; exit_code: number | null; complete: boolean; last_sequence: number
+}
+
+export interface CellResult { status: Status | 'running'; seconds: number | null; sequence: number; msg?: string; hint?: string }
+export interface SnapshotTask extends TaskInfo {
+  stage: string | null; play: string | null; started: string; seconds: number | null; results: Record<string, CellResult>
+}
+export interface Snapshot { run: Run; sequence: number; hosts: string[]; tasks: SnapshotTask[] }
+
+export interface TaskInfo { id: number; name: string; role: string | null; action: string; path: string; handler: boolean }
+export interface Diff { before_header?: string; after_header?: string; before?: unknown; after?: unknown; prepared?: string }
+export interface TaskResult {
+  status: Status; changed: boolean; seconds: number
+  censored?: string; msg?: string; hint?: string; values?: Record<string, unknown>; diff?: Diff[]
+}
+/** An event of a run. Only the fields that the page uses; events of other kinds are ignored. */
+export interface RunEvent {
+  event: string; run: string; sequence: number; time: string; stage: string | null
+  task?: TaskInfo; host?: string; result?: TaskResult; item?: string; delegated_to?: string | null
+  play?: string; hosts?: unknown; check?: boolean; outcome?: Outcome; changes?: number | null
+  exit_code?: number | null; deployment?: string | null; attempt?: number; retries_left?: number
+}
+
+export interface DeploymentSummary { time: string; healthy: boolean; wrong: string[]; run: string }
+export interface Deployment {
+  name: string; file: string; problem: string | null; version: string | null; hosts: string[]; etcd_hosts: string[]
+  members: string[]; last_run: Run | null; running: string[]; status: DeploymentSummary | null
+}
+export type Days = number | string
+export interface EtcdRow {
+  host: string; version: string; role: string; db_size: number; alarms: string[]; healthy: boolean; why: string
+  port: Days; not_after: string; days_left: Days
+}
+export interface ComponentRow {
+  component: string; host: string; state: string; ready: boolean; why: string; leads: boolean; version: string
+  days_left: Days; port: Days
+}
+export interface MemberRow { name: string; mode: string; version: string; ready: boolean; why: string }
+export interface DeploymentStatus {
+  deployment: string; healthy: boolean; wrong: string[]; etcd: EtcdRow[]; components: ComponentRow[]; members: MemberRow[]
+  unreachable: Record<string, string>; unfinished: string | null
+  running: { command: string; by: string; since: string | number } | null
+}
+export interface StatusAnswer { time: string; run: string; status: DeploymentStatus }
+
+export interface PlannedChange { host: string; kind: string; what: string; task: string; diff?: string }
+export interface PlanFailure { host: string; task: string; message: string; unreachable?: boolean }
+export interface PlannedService { host: string; unit: string; action: 'start' | 'restart'; clients: 'unaffected' | 'reconnect' | 'fail' }
+export interface PlanWait { host: string; stage: string; reason: string }
+export interface PlannedStage {
+  stage: string; state: 'same' | 'differs' | 'waits' | 'refused'; hosts: string[]
+  found: {
+    changes: PlannedChange[]; failures: PlanFailure[]; waits: PlanWait[]; services: PlannedService[]; notes: string[]
+  }
+}
+export interface Plan {
+  run: string; deployment: string; digest: string; made: string; by: string; stages: PlannedStage[]
+  removals: string[]; approvable: boolean; why_not: string | null; text: string
+}
+
+export interface Token { name: string; rights: Rights; created: string; ends: string | null; last_used: string | null }
+export interface AuditEntry {
+  sequence: number; time: string; who: string; from: string; action: string; target: string | null; outcome: string
+}
+
+export interface Page<T> { items: T[]; next: string | null }
+
+export class Problem extends Error {
+  constructor(readonly status: number, readonly code: string, detail: string, readonly hint: string | null = null) {
+    super(detail)
+  }
+}
+
+/** Called when the server does not accept the session any more. */
+export const onSignedOut = { call: () => {} }
+
+export const apiUrl = (path: string) => new URL(`api/v1/${path}`, document.baseURI.replace(/#.*/, '')).href
+
+async function request(method: string, path: string, body?: unknown, accept = 'application/json'): Promise<Response> {
+  const headers: Record<string, string> = { Accept: accept }
+  if (method !== 'GET') headers['Content-Type'] = 'application/json'
+  let response: Response
+  try {
+    response = await fetch(apiUrl(path), { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+  } catch {
+    throw new Problem(0, 'NoConnection', '')
+  }
+  if (response.ok) return response
+  if (response.status === 401 && path !== 'session') onSignedOut.call()
+  const problem = await response.json().catch(() => ({}))
+  const detail = problem.detail ?? `${response.status} ${problem.title ?? response.statusText}`
+  throw new Problem(response.status, problem.code ?? '', detail, problem.hint ?? null)
+}
+
+const get = async <T>(path: string): Promise<T> => (await request('GET', path)).json()
+const text = async (path: string): Promise<string> => (await request('GET', path, undefined, 'text/plain')).text()
+const post = async <T>(path: string, body: unknown): Promise<T> => (await request('POST', path, body)).json()
+const part = encodeURIComponent
+
+function query(values: Record<string, string | number | null | undefined>): string {
+  const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== '')
+  return given.length ? `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}` : ''
+}
+
+export const api = {
+  signIn: (secret: string) => post<Session>('sessions', { secret }),
+  session: () => get<Session>('session'),
+  signOut: () => request('DELETE', 'session'),
+  deployments: () => get<Page<Deployment>>('deployments'),
+  deployment: (name: string) => get<Deployment>(`deployments/${part(name)}`),
+  document: (name: string) => text(`deployments/${part(name)}/document`),
+  status: (name: string) => get<StatusAnswer>(`deployments/${part(name)}/status`),
+  start: (name: string, command: { command: 'status' | 'plan' } | { command: 'apply'; plan: string; digest: string; removals: string[] }) =>
+    post<Run>(`deployments/${part(name)}/runs`, command),
+  plan: (run: string) => get<Plan>(`plans/${part(run)}`),
+  runs: (options: { deployment?: string; limit?: number; after?: string | null }) => get<Page<Run>>(`runs${query(options)}`),
+  run: (id: string) => get<Run>(`runs/${part(id)}`),
+  tasks: (id: string) => get<Snapshot>(`runs/${part(id)}/tasks`),
+  events: (id: string, options: { after?: string | null; host?: string; task?: number }) =>
+    get<Page<RunEvent>>(`runs/${part(id)}/events${query(options)}`),
+  eventsUrl: (id: string, after: number) => apiUrl(`runs/${part(id)}/events${query({ after })}`),
+  log: (id: string) => text(`runs/${part(id)}/log`),
+  logUrl: (id: string) => apiUrl(`runs/${part(id)}/log`),
+  stop: (id: string) => request('POST', `runs/${part(id)}/stop`, {}),
+  tokens: () => get<Page<Token>>('tokens'),
+  createToken: (token: { name: string; rights: Rights; days: number }) => post<Token & { token: string }>('tokens', token),
+  revokeToken: (name: string) => request('DELETE', `tokens/${part(name)}`),
+  audit: (after?: string | null) => get<Page<AuditEntry>>(`audit${query({ after })}`),
+}

@@ -1,0 +1,30 @@
+import { expect, expectAccessible, test } from './page'
+
+const secret = process.env.WINDLASS_LINK ?? ''
+
+test('without a session, the page says how to get a link', async ({ page }) => {
+  await page.goto('./')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in to windlass')
+  await expect(page.getByText('windlass serve link', { exact: true })).toBeVisible()
+  await expectAccessible(page)
+})
+
+test('a wrong link is refused with a reason', async ({ page }) => {
+  await page.goto('./#link=wrong')
+  await expect(page.getByRole('alert')).toBeVisible()
+  await expectAccessible(page)
+})
+
+test('a link signs in once, and leaves the address at once', async ({ page, context }) => {
+  expect(secret, 'WINDLASS_LINK').not.toBe('')
+  let sentTo = ''
+  page.on('request', (request) => (sentTo += request.method() === 'GET' ? `${request.url()} ` : ''))
+  await page.goto('./')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in to windlass')
+  await page.evaluate((secret) => (location.hash = `#link=${secret}`), secret)
+  await expect(page.getByRole('heading', { level: 1, name: 'Deployments' })).toBeVisible()
+  expect(page.url()).not.toContain(secret)
+  expect(sentTo.replace(`#link=${secret}`, '')).not.toContain(secret)
+  expect(await page.evaluate(() => document.cookie)).toBe('')
+  await context.storageState({ path: 'test-results/session.json' })
+})

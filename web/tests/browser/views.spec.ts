@@ -1,0 +1,116 @@
+import { endedRun, expect, expectAccessible, expectNoHorizontalScroll, items, open, planRun, test } from './page'
+
+const VIEWS = ['deployments', 'deployment', 'runs', 'run', 'run hosts', 'run matrix', 'run log', 'run panel', 'plan', 'tokens', 'audit', 'about']
+
+/** The address of a view; null if the server has nothing to show in it. */
+async function addressOf(view: string, request: Parameters<typeof endedRun>[0]): Promise<string | null> {
+  if (view === 'deployment') {
+    const deployments = (await items(request, 'deployments')).filter((item) => item.problem === null)
+    const one = deployments.find((item) => item.status !== null) ?? deployments[0]
+    return one ? `/deployments/${one.name}` : null
+  }
+  if (view === 'plan') {
+    const plan = await planRun(request)
+    return plan ? `/plans/${plan.id}` : null
+  }
+  if (!view.startsWith('run') || view === 'runs') return `/${view}`
+  const { id } = await endedRun(request)
+  const tasks = await (await request.get(`api/v1/runs/${id}/tasks`)).json()
+  const [task] = tasks.tasks
+  return `/runs/${id}?${{ 'run': '', 'run hosts': 'view=hosts', 'run matrix': 'view=matrix', 'run log': 'view=log', 'run panel': `host=${Object.keys(task.results)[0]}&task=${task.id}` }[view]}`
+}
+
+for (const view of VIEWS) {
+  test(`${view}: accessible, in light and dark, at 320 pixels, in Chinese`, async ({ page, request }) => {
+    const address = await addressOf(view, request)
+    test.skip(address === null, 'the server has nothing to show here')
+    await open(page, address!)
+    await expectAccessible(page)
+
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await expectAccessible(page)
+
+    await page.setViewportSize({ width: 320, height: 640 })
+    await expectNoHorizontalScroll(page)
+    await expectAccessible(page)
+
+    await page.evaluate(() => localStorage.setItem('windlass.locale', 'zh'))
+    await page.reload()
+    await open(page, address!)
+    await expect(page.locator('html')).toHaveAttribute('lang', 'zh-CN')
+    await expect(page.getByRole('link', { name: '运行记录', includeHidden: true }).first()).toBeAttached()
+    await expectNoHorizontalScroll(page)
+    await expectAccessible(page)
+  })
+}
+
+test('forced colours and reduced motion', async ({ page, request }) => {
+  await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
+  const { id } = await endedRun(request)
+  await open(page, `/runs/${id}?view=matrix`)
+  await expect(page.getByRole('grid')).toBeVisible()
+  await expectAccessible(page)
+})
+
+test('an unknown page and an unknown run say so', async ({ page }) => {
+  await open(page, '/nowhere')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('There is no such page')
+  await open(page, '/runs/00000000000000000000000000')
+  await expect(page.getByRole('alert')).toBeVisible()
+  await expectAccessible(page)
+})
+
+test('details of a task are loaded when it is opened', async ({ page, request }) => {
+  const { id } = await endedRun(request)
+  const loaded: string[] = []
+  page.on('request', (request) => request.url().includes('/events?') && loaded.push(request.url()))
+  await open(page, `/runs/${id}?view=hosts`)
+  await page.locator('main li button').first().click()
+  const dialog = page.getByRole('dialog')
+  await expect(dialog).toBeVisible()
+  const before = loaded.length
+  await dialog.locator('summary').first().click()
+  await expect.poll(() => loaded.length).toBe(before + 1)
+  expect(loaded.at(-1)).toMatch(/host=.*task=/)
+  await page.keyboard.press('Escape')
+  await expect(dialog).toHaveCount(0)
+})
+
+test('a token is shown once and can be revoked', async ({ page }) => {
+  const name = `test-${Date.now()}`
+  await open(page, '/tokens')
+  const create = page.getByRole('button', { name: 'Create the token' })
+  await expect(create).toHaveAttribute('aria-disabled', 'true')
+  await expect(page.getByText('Enter a name.')).toBeVisible()
+  await page.getByLabel('Name', { exact: true }).fill(name)
+  await create.click()
+  const dialog = page.getByRole('dialog')
+  await expect(dialog.locator('code')).toHaveText(/^wl_/)
+  await expectAccessible(page)
+  await dialog.locator('footer').getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('button', { name: `Revoke the token ${name}` }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click()
+  await expect(page.getByRole('rowheader', { name })).toHaveCount(0)
+})
+
+test('approval of a plan is possible, or says why not', async ({ page, request }) => {
+  const plan = await planRun(request)
+  test.skip(!plan, 'the server has no plan')
+  await open(page, `/plans/${plan.id}`)
+  const approve = page.getByRole('button', { name: 'Approve' })
+  if (!plan.approvable) {
+    await expect(approve).toHaveAttribute('aria-disabled', 'true')
+    await expect(approve).toHaveAccessibleDescription(plan.why_not)
+    return
+  }
+  await approve.click()
+  const dialog = page.getByRole('dialog')
+  await expectAccessible(page)
+  const apply = dialog.getByRole('button', { name: 'Apply' })
+  if (plan.removals.length) {
+    await expect(apply).toHaveAttribute('aria-disabled', 'true')
+    await dialog.getByRole('textbox').fill(plan.removals.join(' '))
+  }
+  await expect(apply).toHaveAttribute('aria-disabled', 'false')
+  await page.keyboard.press('Escape')
+})
