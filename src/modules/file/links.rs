@@ -4,7 +4,7 @@ use super::super::file_attributes::{self, is_empty};
 use super::super::{Controller, Error, host_links, host_path};
 use super::FilePlan;
 use super::steps::FileStep;
-use crate::remote::{FileKind, Links, Stat};
+use crate::remote::{Attributes, FileKind, Links, Stat};
 
 impl FilePlan<'_> {
     pub(super) async fn link(&mut self, here: &Controller<'_>) -> Result<(), Error> {
@@ -14,11 +14,11 @@ impl FilePlan<'_> {
         let src = match &self.file.src {
             Some(src) => self.probe.expand_on_host(src).await?,
             None if self.file.follow && old.is_some() => old.clone().unwrap_or_default(),
-            None if old.is_some() => return self.link_attributes(None).await,
+            None if old.is_some() => return self.link_attributes(&path, None).await,
             None => return Err(Error::failed(format!("file: src is required to create the symbolic link {path}"))),
         };
         self.returns("src", &src);
-        let target = self.target_of(&src).await?;
+        let (src_path, target) = self.target_of(&src).await?;
         if self.file.src.is_none() && target.is_some() {
             host_links::real_path(self.probe, &path).await?;
         }
@@ -29,13 +29,13 @@ impl FilePlan<'_> {
             });
         }
         if old.as_deref() == Some(src.as_str()) {
-            return self.link_attributes(target).await;
+            return self.link_attributes(&src_path, target).await;
         }
         self.make_way("symbolic link").await?;
         self.becomes("link");
         self.properties.change("src", old.as_deref(), src.as_str());
         self.steps.push(FileStep::Symlink { target: src, path });
-        self.link_attributes(target).await
+        self.link_attributes(&src_path, target).await
     }
 
     pub(super) async fn hard(&mut self) -> Result<(), Error> {
@@ -62,22 +62,25 @@ impl FilePlan<'_> {
         }
         self.make_way("hard link").await?;
         self.becomes("hard");
-        self.steps.push(FileStep::HardLink { target: src, path: path.clone() });
+        self.steps.push(FileStep::HardLink { target: src.clone(), path });
         let lacking = self.wanted.lacking(&target);
         if !is_empty(&lacking) {
             self.properties.attributes(&target, &lacking);
-            self.steps.push(FileStep::SetAttributes(vec![path], lacking, Links::Follow));
+            let real = host_links::real_path(self.probe, &src).await?;
+            self.steps.push(FileStep::SetAttributes(vec![real], lacking, Links::Follow));
         }
         Ok(())
     }
 
-    /// What a link at the path would lead to.
-    async fn target_of(&self, src: &str) -> Result<Option<Stat>, Error> {
+    /// Where a link at the path would lead, and what is there.
+    async fn target_of(&self, src: &str) -> Result<(String, Option<Stat>), Error> {
         let base = match &self.there {
             Some(stat) if stat.kind == FileKind::Directory => self.path.as_str(),
             _ => host_path::parent(&self.path),
         };
-        Ok(self.probe.stat(&host_path::join_path(base, src), Links::Follow).await?)
+        let target = host_path::join_path(base, src);
+        let stat = self.probe.stat(&target, Links::Follow).await?;
+        Ok((target, stat))
     }
 
     /// Checks whether a link may replace the file at the path.
@@ -102,33 +105,37 @@ impl FilePlan<'_> {
         }
     }
 
-    /// The attributes of the target of a symbolic link, or of the link itself if links are not followed.
-    async fn link_attributes(&mut self, target: Option<Stat>) -> Result<(), Error> {
-        let is_link = self.there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link);
-        let (stat, links) = match (self.file.follow, target) {
-            (true, Some(target)) => (Some(target), Links::Follow),
-            (true, None) => (None, Links::Follow),
-            (false, _) => (self.there.clone().filter(|_| is_link), Links::Keep),
-        };
-        let attributes = match &stat {
-            Some(stat) => self.wanted.lacking(stat),
-            None if links == Links::Keep => {
-                crate::remote::Attributes { mode: None, ..self.wanted.for_new(FileKind::Link) }
+    /// The attributes of `src`, which the symbolic link leads to, or of the link itself if links are not followed.
+    async fn link_attributes(&mut self, src: &str, target: Option<Stat>) -> Result<(), Error> {
+        if !self.file.follow {
+            let there = self.there.clone().filter(|stat| stat.kind == FileKind::Link);
+            let attributes = match &there {
+                Some(stat) => self.wanted.lacking(stat),
+                None => Attributes { mode: None, ..self.wanted.for_new(FileKind::Link) },
+            };
+            if !is_empty(&attributes) {
+                if let Some(stat) = &there {
+                    self.properties.attributes(stat, &attributes);
+                }
+                self.steps.push(FileStep::SetAttributes(vec![self.path.clone()], attributes, Links::Keep));
             }
-            None => return Ok(()),
-        };
-        if !is_empty(&attributes) {
-            if let Some(stat) = &stat {
-                self.properties.attributes(stat, &attributes);
-            }
-            self.steps.push(FileStep::SetAttributes(vec![self.path.clone()], attributes, links));
+            return Ok(());
         }
-        if let Some(stat) = &stat.filter(|_| links == Links::Follow) {
-            let steps = self.times.steps(&self.path, Some(stat));
-            if !steps.is_empty() {
-                self.times.add_times(&mut self.properties, stat);
-                self.steps.extend(steps);
-            }
+        let Some(stat) = target else { return Ok(()) };
+        let attributes = self.wanted.lacking(&stat);
+        if is_empty(&attributes) && self.times.steps(src, Some(&stat)).is_empty() {
+            return Ok(());
+        }
+        // `src` may be a link itself, and another user's.
+        let real = host_links::real_path(self.probe, src).await?;
+        if !is_empty(&attributes) {
+            self.properties.attributes(&stat, &attributes);
+            self.steps.push(FileStep::SetAttributes(vec![real.clone()], attributes, Links::Follow));
+        }
+        let steps = self.times.steps(&real, Some(&stat));
+        if !steps.is_empty() {
+            self.times.add_times(&mut self.properties, &stat);
+            self.steps.extend(steps);
         }
         Ok(())
     }

@@ -69,6 +69,10 @@ mod tests {
         link("own", "theirs", NOBODY);
         link("by-root", "secret", 0);
         for task in [
+            "file: {state: link, src: HOST/profile, path: HOST/new, owner: nobody, mode: '0644'}",
+            "file: {state: link, src: of-root, path: HOST/new, owner: nobody}",
+            "file: {state: link, src: HOST/profile, path: HOST/new, modification_time: now}",
+            "file: {state: hard, src: HOST/profile, path: HOST/new, owner: nobody}",
             "lineinfile: {path: HOST/profile, line: x, owner: nobody}",
             "lineinfile: {path: HOST/of-root, line: x}",
             "blockinfile: {path: HOST/profile, block: x, mode: '0644'}",
