@@ -8,7 +8,8 @@ use super::file_digest::Digests;
 use super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::host_tree::Tree;
 use super::{
-    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_path, python_regex, vault_file,
+    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_links, host_path, python_regex,
+    vault_file,
 };
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -145,7 +146,7 @@ impl Assemble {
 
     async fn fragments_on_host(&self, probe: &Probe) -> Result<Vec<Vec<u8>>, Error> {
         let src = probe.expand_on_host(&self.src).await?;
-        match probe.stat(&src, Links::Follow).await? {
+        match host_links::stat_target(probe, &src).await? {
             None => return Err(Error::failed(format!("no such directory on the host: {src}"))),
             Some(stat) if stat.kind != FileKind::Directory => {
                 return Err(Error::failed(format!("{src} is not a directory")));
@@ -161,7 +162,7 @@ impl Assemble {
             }
             let path = host_path::join_path(&src, &name);
             let kind = match stat.kind {
-                FileKind::Link => probe.stat(&path, Links::Follow).await?.map(|stat| stat.kind),
+                FileKind::Link => host_links::stat_target(probe, &path).await?.map(|stat| stat.kind),
                 kind => Some(kind),
             };
             if kind == Some(FileKind::File) {

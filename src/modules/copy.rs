@@ -15,7 +15,8 @@ use super::file_mode::Mode;
 use super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::host_copy::HostCopy;
 use super::{
-    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_attributes, host_path, vault_file,
+    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_attributes, host_links, host_path,
+    vault_file,
 };
 use crate::remote::{Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
@@ -365,6 +366,7 @@ impl Copy {
         let Some((stat, digest)) = probe.stat_and_digest(&src, Links::Follow, Digest::Sha1).await? else {
             return Err(Error::failed(format!("cannot copy {src}: no such file on the host")));
         };
+        host_links::stat_target(probe, &src).await?;
         if stat.kind == FileKind::Directory {
             let prefix = if src.ends_with('/') { "" } else { host_path::base_name(&src) };
             let entries = entries::on_host(probe, &src, prefix, self.local_follow).await?;
@@ -425,7 +427,7 @@ impl Copy {
             directory: host_path::parent(&path).to_owned(),
             to: path,
             attributes,
-            keep: there.map(|(stat, _)| (stat.uid, stat.gid, stat.mode)),
+            keep: there.and_then(|(stat, _)| HostCopy::kept(stat)),
             back_up: self.backup && there.is_some(),
             validate: self.validate.clone(),
         };

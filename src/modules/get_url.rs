@@ -15,7 +15,7 @@ use self::checksum::Checksum;
 use self::fetched::{Answer, DownloadSource, Fetched};
 use super::file_attributes::{self, DesiredAttributes, is_empty};
 use super::file_write::{self, Content, DesiredFile, Destination, Write};
-use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_path};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_links, host_path};
 use crate::modules::web;
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
@@ -162,7 +162,7 @@ impl Module for GetUrl {
             "" => None,
             text => Some(self.wanted_checksum(probe, &url, text).await?),
         };
-        let there = probe.stat(&dest, Links::Follow).await?;
+        let there = host_links::stat_target(probe, &dest).await?;
         let is_directory = there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory);
         let mut force = self.force;
         if let (Some(stat), Some(checksum), false, false) = (&there, &checksum, is_directory, force) {

@@ -19,7 +19,7 @@ use self::filter::Filter;
 use self::pull::Pull;
 use self::push::Push;
 use self::tree::{AccountNames, FilteredTree, Item, Tree, TreeEntryKind, TreeReadOptions};
-use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, host_path};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, host_links, host_path};
 use crate::remote::{Attributes, Command, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -456,7 +456,7 @@ const NO_PARENT: &str = "create it with an earlier task: synchronize creates onl
 
 async fn host_root(probe: &Probe, here: &Controller<'_>, way: &SyncPaths) -> Result<Root, Error> {
     let SyncPaths { root, above, .. } = way;
-    match probe.stat(root, Links::Follow).await? {
+    match host_links::stat_target(probe, root).await? {
         Some(stat) if stat.kind == FileKind::Directory => return Ok(Root::There),
         Some(_) => return Err(Error::failed(format!("cannot synchronize to {root}: it is not a directory"))),
         None => {}

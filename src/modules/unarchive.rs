@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use super::file_attributes::{self, DesiredAttributes, is_empty};
 use super::{
-    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path, vault_file,
+    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_links, host_path,
+    vault_file,
 };
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
@@ -131,7 +132,8 @@ impl Module for Unarchive {
             }
         }
         let dest = probe.expand_on_host(&self.dest).await?;
-        let is_directory = probe.stat(&dest, Links::Follow).await?.is_some_and(|stat| stat.kind == FileKind::Directory);
+        let there = host_links::stat_target(probe, &dest).await?;
+        let is_directory = there.is_some_and(|stat| stat.kind == FileKind::Directory);
         if !is_directory && !here.check {
             return Err(Error::Failed {
                 message: format!("cannot unpack to {dest}: it must be a directory that exists"),
@@ -223,7 +225,7 @@ impl Unarchive {
         wanted: DesiredAttributes,
     ) -> Result<Plan<UnarchiveChange>, Error> {
         let src = probe.expand_on_host(&self.src).await?;
-        match probe.stat(&src, Links::Follow).await? {
+        match host_links::stat_target(probe, &src).await? {
             Some(stat) if stat.kind == FileKind::File && stat.size > 0 => {}
             Some(stat) if stat.kind == FileKind::File => {
                 return Err(Error::failed(format!("cannot unpack {src}: it is empty")));

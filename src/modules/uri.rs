@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::file_attributes::DesiredAttributes;
-use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_links};
 use crate::http::follow::{Redirects, RequestOptions, basic};
 use crate::http::network::Network;
 use crate::http::{HttpError, Request, Response, Tls, Url};
@@ -244,6 +244,7 @@ impl Uri {
     async fn file(&self, src: &str, remote: &Remote, here: &Controller<'_>) -> Result<Vec<u8>, Error> {
         if self.remote_src {
             let path = remote.expand_on_host(src).await?;
+            host_links::stat_target(remote, &path).await?;
             return remote.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")));
         }
         let path = here.find_file("files", src)?;
@@ -311,11 +312,11 @@ impl Uri {
     /// Keeps the body on the host; gives its path, and whether it differs from what was there.
     async fn keep(&self, dest: &str, url: &str, body: &[u8], remote: &Remote) -> Result<(String, bool), Error> {
         let mut path = remote.expand_on_host(dest).await?;
-        let mut there = remote.stat(&path, Links::Follow).await?;
+        let mut there = host_links::stat_target(remote, &path).await?;
         if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory) {
             let name = url.split('?').next().and_then(|path| path.rsplit('/').next()).filter(|name| !name.is_empty());
             path = format!("{}/{}", path.trim_end_matches('/'), name.unwrap_or("index.html"));
-            there = remote.stat(&path, Links::Follow).await?;
+            there = host_links::stat_target(remote, &path).await?;
         }
         let wanted =
             DesiredAttributes::load_wanted(remote, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
@@ -330,6 +331,8 @@ impl Uri {
             }
             return Ok((path, changed));
         }
+        // A link is replaced, and gives the new file nothing.
+        let there = remote.stat(&path, Links::Keep).await?.filter(|stat| stat.kind != FileKind::Link);
         let attributes = there.map_or_else(|| wanted.for_new(FileKind::File), |stat| wanted.lacking(&stat));
         remote.write(&path, body, &attributes).await?;
         Ok((path, true))

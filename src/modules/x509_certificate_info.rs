@@ -47,9 +47,9 @@ impl Inspect for X509CertificateInfo {
     };
     async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let path = probe.expand_on_host(&self.path).await?;
-        let found = x509::read_pem(probe, &path).await?;
+        let found = probe.read(&path).await?;
         let found = found.ok_or_else(|| Error::absent(format!("there is no certificate {path}")))?;
-        let certificate = Certificate::parse_certificate(&found.text, &path)?;
+        let certificate = Certificate::parse_certificate(&found, &path)?;
         let left = certificate.not_after - x509::in_days(0).unix_timestamp();
         let outcome = Outcome::default().with("days_left", left.div_euclid(24 * 60 * 60));
         let outcome = outcome.with("key_fingerprint", certificate.key_fingerprint());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::file_write::unreadable;
 use super::super::host_tree::Tree;
-use super::super::{Error, host_path, vault_file};
+use super::super::{Error, host_links, host_path, vault_file};
 use crate::remote::{FileKind, Links, Probe};
 
 /// One thing to be copied.
@@ -52,6 +52,12 @@ pub(super) fn on_controller(root: &Path, prefix: &str, follow: bool) -> Result<V
 pub(super) async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: bool) -> Result<Vec<CopyEntry>, Error> {
     let links = if follow { Links::Follow } else { Links::Keep };
     let tree = Tree::read_host_tree(probe, root, links).await?;
+    if follow {
+        let links = Tree::walk(probe, root, true, &[]).await?.sorted().into_iter();
+        let links = links.filter(|(_, stat)| stat.kind == FileKind::Link);
+        let links: Vec<String> = links.map(|(relative, _)| host_path::join_path(root, &relative)).collect();
+        host_links::check_links(probe, &links).await?;
+    }
     let mut entries = Vec::new();
     if !prefix.is_empty() {
         entries.push(CopyEntry { path: prefix.to_owned(), what: CopyEntryKind::Directory });

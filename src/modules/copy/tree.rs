@@ -6,7 +6,7 @@ use super::super::file_mode::Mode;
 use super::super::file_write::{self, Content, DesiredFile, Destination, Write};
 use super::super::host_copy::HostCopy;
 use super::super::host_tree::Tree;
-use super::super::{Controller, Diff, Error, Outcome, Plan, host_path, vault_file};
+use super::super::{Controller, Diff, Error, Outcome, Plan, host_links, host_path, vault_file};
 use super::entries::{CopyEntry, CopyEntryKind};
 use super::{Copy, CopyChange};
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
@@ -64,6 +64,7 @@ impl Copy {
     ) -> Result<Plan<CopyChange>, Error> {
         let dest = probe.expand_on_host(&self.dest).await?;
         let root = if dest == "/" { dest } else { dest.trim_end_matches('/').to_owned() };
+        host_links::stat_target(probe, &root).await?;
         let missing = file_write::missing_directories(probe, &root).await?;
         let tree = match missing.is_empty() {
             true => Some(Tree::walk(probe, &root, false, &[]).await?),
@@ -155,7 +156,7 @@ impl Target<'_> {
 
     async fn directory(&mut self, path: String, there: Option<Stat>) -> Result<(), Error> {
         let there = match there {
-            Some(stat) if stat.kind == FileKind::Link => self.probe.stat(&path, Links::Follow).await?,
+            Some(stat) if stat.kind == FileKind::Link => host_links::stat_target(self.probe, &path).await?,
             there => there,
         };
         match there {
@@ -256,7 +257,7 @@ impl Target<'_> {
             from,
             to: path,
             attributes,
-            keep: stat.as_ref().map(|stat| (stat.uid, stat.gid, stat.mode)),
+            keep: stat.as_ref().and_then(HostCopy::kept),
             back_up: copy.backup && stat.is_some(),
             validate: copy.validate.clone(),
         }));

@@ -211,13 +211,13 @@ impl Git {
         if remote.digest(archive, Digest::Sha1).await? == made {
             return Ok(false);
         }
-        let there = remote.stat(archive, Links::Follow).await?;
+        let there = remote.stat(archive, Links::Keep).await?;
         let copy = HostCopy {
             from: new.clone(),
             directory: host_path::parent(archive).to_owned(),
             to: archive.clone(),
             attributes: Attributes::default(),
-            keep: there.map(|stat| (stat.uid, stat.gid, stat.mode)),
+            keep: there.as_ref().and_then(HostCopy::kept),
             back_up: false,
             validate: None,
         };

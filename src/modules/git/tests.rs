@@ -134,6 +134,22 @@ async fn another_address_and_an_archive_are_changes() {
 }
 
 #[tokio::test]
+async fn an_archive_in_the_place_of_a_link_has_nothing_of_its_target() {
+    let bench = Bench::new().await;
+    repository(&bench);
+    bench.on_host("program", "");
+    std::fs::set_permissions(bench.host("program"), std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
+    std::os::unix::fs::symlink("program", bench.host("a.tar")).unwrap();
+    std::fs::hard_link(bench.host("program"), bench.host("b.tar")).unwrap();
+    for name in ["a.tar", "b.tar"] {
+        bench.run(&task(&format!(", archive: HOST/{name}"))).await.unwrap();
+        assert!(!bench.host(name).is_symlink() && bench.mode(name) & 0o7000 == 0, "{name}: {:o}", bench.mode(name));
+    }
+    assert_eq!(bench.mode("program"), 0o4755);
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn submodules_are_brought_along() {
     let bench = Bench::new().await;
     let path = repository(&bench);

@@ -71,6 +71,9 @@ impl Destination {
     ) -> Result<Destination, Error> {
         let dest = probe.expand_on_host(dest).await?;
         let is_directory = dest.ends_with('/');
+        if is_directory {
+            host_links::stat_target(probe, &dest).await?;
+        }
         let mut path = if is_directory { into(&dest, base_name)? } else { dest };
         let mut there = look(probe, &mut path, follow).await?;
         if !is_directory && leads_to_directory(&there) {
@@ -315,10 +318,15 @@ async fn look(probe: &Probe, path: &mut String, follow: bool) -> Result<Option<S
     }
     let target = probe.stat_and_digest(path, Links::Follow, Digest::Sha1).await?;
     let to_directory = target.as_ref().is_some_and(|(stat, _)| stat.kind == FileKind::Directory);
-    if !follow || to_directory {
+    if !follow && !to_directory {
         return Ok(Some(Seen { stat, digest: None, to_directory }));
     }
-    *path = host_links::real_path(probe, path).await?;
+    // Also files in a directory that the link leads to.
+    let real = host_links::real_path(probe, path).await?;
+    if to_directory {
+        return Ok(Some(Seen { stat, digest: None, to_directory }));
+    }
+    *path = real;
     Ok(target.map(|(stat, digest)| Seen { stat, digest, to_directory: false }))
 }
 

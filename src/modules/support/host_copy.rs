@@ -1,7 +1,7 @@
 //! Copying a file from one place of a host to another without it passing through the controller.
 
 use crate::modules::Error;
-use crate::remote::{Attributes, Command, FLUSH, Remote};
+use crate::remote::{Attributes, Command, FLUSH, FileKind, Remote, Stat};
 
 /// A file of the host to be copied to another path of the host.
 pub(in crate::modules) struct HostCopy {
@@ -42,6 +42,13 @@ mv -f -- "$new" "$to"
 "#;
 
 impl HostCopy {
+    /// What of a file at the target is kept: nothing of a link, which is replaced, and no special bits of a file that has
+    /// several names.
+    pub(in crate::modules) fn kept(there: &Stat) -> Option<(u32, u32, u32)> {
+        let mode = if there.links > 1 { there.mode & 0o777 } else { there.mode };
+        (there.kind != FileKind::Link).then_some((there.uid, there.gid, mode))
+    }
+
     /// Does it. Gives the path of the backup, if one was made.
     pub(in crate::modules) async fn copy_file(self, remote: &Remote) -> Result<Option<String>, Error> {
         let new = format!("{}/.windlass.{:016x}", self.directory.trim_end_matches('/'), rand::random::<u64>());

@@ -3,11 +3,16 @@
 //! of the task, or to the owner of what it leads to. The kernel has a similar rule for `/tmp` (`fs.protected_symlinks`).
 
 use crate::modules::Error;
-use crate::remote::{Command, Probe};
+use crate::remote::{Command, FileKind, Links, Probe, Stat};
 
-/// Prints where the path leads; for a link that does not count: exit code 3, its path and its owner.
+/// Links per command: well below what a host accepts as arguments.
+const MOST_LINKS: usize = 200;
+
+/// Prints where the paths lead; for a link that does not count: exit code 3, its path and its owner.
 const FOLLOW: &str = r#"
-me=$(id -u) at=$1 turn=0
+me=$(id -u)
+for path do
+at=$path turn=0
 while [ -L "$at" ] && [ "$turn" -lt 40 ]; do
   turn=$((turn + 1))
   of=$(stat -c %u -- "$at") || exit
@@ -21,12 +26,41 @@ while [ -L "$at" ] && [ "$turn" -lt 40 ]; do
     *) case $at in */*) at=${at%/*}/$to ;; *) at=$to ;; esac ;;
   esac
 done
-readlink -f -- "$1"
+readlink -f -- "$path" || exit
+done
 "#;
 
 /// The path without symbolic links. An error for a link that another user made to what is not theirs.
 pub(in crate::modules) async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
-    let output = probe.query(&Command::program(["sh", "-c", FOLLOW, "sh", path])).await?;
+    real_paths(probe, &[path]).await
+}
+
+/// What a path leads to, as [`Probe::stat`] of [`Links::Follow`]. An error if it is a link as in [`real_path`].
+pub(in crate::modules) async fn stat_target(probe: &Probe, path: &str) -> Result<Option<Stat>, Error> {
+    // With a slash at its end, the link itself would not be seen.
+    let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
+    let there = probe.stat(path, Links::Keep).await?;
+    if there.as_ref().is_none_or(|stat| stat.kind != FileKind::Link) {
+        return Ok(there);
+    }
+    let target = probe.stat(path, Links::Follow).await?;
+    if target.is_some() {
+        real_path(probe, path).await?;
+    }
+    Ok(target)
+}
+
+/// An error if one of the paths is a link as in [`real_path`].
+pub(in crate::modules) async fn check_links(probe: &Probe, paths: &[String]) -> Result<(), Error> {
+    for paths in paths.chunks(MOST_LINKS) {
+        real_paths(probe, &paths.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    }
+    Ok(())
+}
+
+async fn real_paths(probe: &Probe, paths: &[&str]) -> Result<String, Error> {
+    let argv = ["sh", "-c", FOLLOW, "sh"].into_iter().chain(paths.iter().copied());
+    let output = probe.query(&Command::program(argv)).await?;
     let text = String::from_utf8(output.stdout).unwrap_or_default();
     match output.code {
         0 if !text.is_empty() => Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned()),
@@ -41,7 +75,7 @@ pub(in crate::modules) async fn real_path(probe: &Probe, path: &str) -> Result<S
                 )),
             })
         }
-        _ => Err(Error::failed(format!("cannot follow the symbolic link {path}"))),
+        _ => Err(Error::failed(format!("cannot follow the symbolic link {}", paths.join(" or ")))),
     }
 }
 
@@ -68,7 +102,38 @@ mod tests {
         link("dangling", "new", NOBODY);
         link("own", "theirs", NOBODY);
         link("by-root", "secret", 0);
+        bench.on_host("system/etc", "root's\n");
+        bench.on_host("parts/a", "a\n");
+        bench.on_controller("files/tree/directory/f", "");
+        std::fs::create_dir(bench.host("plain")).unwrap();
+        link("directory", "system", NOBODY);
+        link("parts/b", "secret", NOBODY);
+        bench.run("x509_ca: {path: HOST/ca.crt, privatekey_path: HOST/ca.key, common_name: ca}").await.unwrap();
+        // Of the text of `secret`.
+        const SHA1: &str = "sha1:62e0e68e41cfb0080ffbefd7156f2551d886a3e1";
+        let get_url =
+            format!("get_url: {{url: 'file://HOST/secret', dest: HOST/profile, checksum: '{SHA1}', mode: '0644'}}");
         for task in [
+            get_url.as_str(),
+            "x509_key: {path: HOST/profile, owner: nobody}",
+            "x509_csr: {privatekey_path: HOST/profile, common_name: x}",
+            "x509_ca: {path: HOST/ca, privatekey_path: HOST/profile, common_name: x}",
+            "x509_certificate: {path: HOST/profile, privatekey_path: HOST/key, ca_path: HOST/ca.crt, \
+             ca_privatekey_path: HOST/ca.key, common_name: x}",
+            "assemble: {src: HOST/parts, dest: HOST/new}",
+            "assemble: {src: HOST/directory, dest: HOST/new}",
+            "copy: {remote_src: true, src: HOST/profile, dest: HOST/new, mode: '0644'}",
+            "copy: {remote_src: true, src: HOST/directory/, dest: HOST/new}",
+            "copy: {remote_src: true, src: HOST/parts/, dest: HOST/new}",
+            "unarchive: {remote_src: true, src: HOST/profile, dest: HOST/plain}",
+            "copy: {src: tree/directory/f, dest: HOST/directory, owner: nobody}",
+            "copy: {src: tree/directory/f, dest: HOST/directory/, owner: nobody}",
+            "copy: {src: tree/directory/, dest: HOST/directory/}",
+            "copy: {src: tree/, dest: HOST}",
+            "template: {src: HERE/files/tree/directory/f, dest: HOST/directory/}",
+            "get_url: {url: 'file://HOST/secret', dest: HOST/directory}",
+            "unarchive: {src: none, dest: HOST/directory}",
+            "synchronize: {src: HERE/files/tree/, dest: HOST/directory/}",
             "file: {state: link, src: HOST/profile, path: HOST/new, owner: nobody, mode: '0644'}",
             "file: {state: link, src: of-root, path: HOST/new, owner: nobody}",
             "file: {state: link, src: HOST/profile, path: HOST/new, modification_time: now}",
@@ -92,6 +157,7 @@ mod tests {
         }
         assert_eq!(std::fs::read_to_string(bench.host("secret")).unwrap(), "root's\n");
         assert!(!bench.host("new").exists());
+        assert_eq!(std::fs::read_dir(bench.host("system")).unwrap().count(), 1);
         for name in ["own", "by-root"] {
             assert!(bench.run(&format!("lineinfile: {{path: HOST/{name}, line: x}}")).await.unwrap().changed, "{name}");
         }

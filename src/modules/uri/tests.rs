@@ -125,6 +125,40 @@ async fn a_body_is_kept_once() {
 }
 
 #[tokio::test]
+async fn a_link_in_the_place_of_a_body_gives_it_nothing() {
+    let (bench, address) = (Bench::new().await, server().await);
+    bench.on_host("secret", "other");
+    std::fs::set_permissions(bench.host("secret"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("secret", bench.host("link")).unwrap();
+    let task = format!("uri: {{url: 'http://{address}/json', dest: HOST/link, mode: '0600'}}");
+    assert!(bench.run_twice(&task).await.changed);
+    assert!(!bench.host("link").is_symlink());
+    assert_eq!((bench.mode("link"), bench.text("secret")), (0o600, "other".to_owned()));
+    bench.close().await;
+}
+
+/// Needs root, to make links of another user.
+#[tokio::test]
+#[ignore = "needs root: cargo test --lib -- --ignored"]
+async fn a_link_of_another_user_does_not_choose_whose_file_is_changed_or_sent() {
+    let (bench, address) = (Bench::new().await, server().await);
+    bench.on_host("secret", "{\"a\": [1]}");
+    std::fs::create_dir(bench.host("of-root")).unwrap();
+    for (link, to) in [("body", "secret"), ("directory", "of-root")] {
+        std::os::unix::fs::symlink(bench.host(to), bench.host(link)).unwrap();
+        std::os::unix::fs::lchown(bench.host(link), Some(65534), None).unwrap();
+    }
+    for arguments in
+        ["dest: HOST/body, owner: nobody", "dest: HOST/directory", "method: POST, remote_src: true, src: HOST/body"]
+    {
+        let told = bench.failure(&format!("uri: {{url: 'http://{address}/json', {arguments}}}")).await;
+        assert!(told.contains("made this symbolic link"), "{arguments}: {told}");
+    }
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&bench.host("secret").metadata().unwrap()), 0);
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn a_form_of_several_parts_has_texts_and_files() {
     let (bench, address) = (Bench::new().await, server().await);
     bench.on_controller("files/up.txt", "from here");

@@ -9,7 +9,7 @@ use time::{Duration, OffsetDateTime};
 pub(in crate::modules) use certificate::Certificate;
 
 use crate::modules::file_attributes::{self, DesiredAttributes};
-use crate::modules::{Diff, Error, Outcome};
+use crate::modules::{Diff, Error, Outcome, host_links};
 use crate::remote::{Attributes, Links, Probe, Remote, Stat};
 use crate::value::Value;
 
@@ -22,9 +22,9 @@ pub(in crate::modules) struct PemFile {
     pub text: Vec<u8>,
 }
 
-/// Reads a file of PEM text; None if it is not there.
+/// Reads a file of PEM text, which a link that another user made must not choose; None if it is not there.
 pub(in crate::modules) async fn read_pem(probe: &Probe, path: &str) -> Result<Option<PemFile>, Error> {
-    let Some(stat) = probe.stat(path, Links::Follow).await? else { return Ok(None) };
+    let Some(stat) = host_links::stat_target(probe, path).await? else { return Ok(None) };
     Ok(probe.read(path).await?.map(|text| PemFile { stat, text }))
 }
 
