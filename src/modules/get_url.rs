@@ -181,9 +181,12 @@ impl Module for GetUrl {
         let fetched = match answer? {
             Answer::File(fetched) => fetched,
             Answer::Unchanged(words) => {
-                let outcome = outcome.message(words).with("status_code", 304);
-                let described = unchanged.map(|stat| file_attributes::add_attributes(outcome.clone(), &stat));
-                return Ok(Plan::Unchanged(described.unwrap_or(outcome)));
+                let mut outcome = outcome.with("status_code", 304);
+                let Some(stat) = unchanged else {
+                    outcome.failed = Some(format!("Request failed: {words}, although the request has no condition"));
+                    return Ok(Plan::Unchanged(outcome));
+                };
+                return Ok(Plan::Unchanged(file_attributes::add_attributes(outcome.message(words), &stat)));
             }
             Answer::Refused { status, words } => {
                 let mut outcome = outcome.with("status_code", status).with("response", words.as_str());

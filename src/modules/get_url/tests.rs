@@ -53,6 +53,7 @@ impl Server {
 fn answer(head: &str) -> Vec<u8> {
     let (status, headers, body) = match head.split_whitespace().nth(1).unwrap() {
         "/abc" if head.contains("if-modified-since: ") => ("304 Not Modified", String::new(), Vec::new()),
+        "/never" => ("304 Not Modified", String::new(), Vec::new()),
         "/abc" | "/fresh" => ("200 OK", format!("Last-Modified: {NEW}\r\n"), b"abc".to_vec()),
         "/sums" => ("200 OK", String::new(), format!("00  x\n{SHA256_OF_ABC}  ./abc\n").into_bytes()),
         "/named" => ("200 OK", "Content-Disposition: attachment; filename=../given\r\n".to_owned(), b"named".to_vec()),
@@ -179,6 +180,24 @@ async fn what_does_not_come_whole_leaves_the_old_file() {
     }
     assert_eq!(bench.text("a"), "old");
     assert_eq!(std::fs::read_dir(bench.host("")).unwrap().count(), 1, "something is left beside it");
+    bench.close().await;
+}
+
+/// A server, or a proxy before it, that answers 304 to every request.
+#[tokio::test]
+async fn not_modified_is_an_answer_only_to_a_question() {
+    let (bench, server) = (Bench::new().await, Server::start().await);
+    bench.on_host("a", "old");
+    for arguments in [
+        "dest: HOST/new".to_owned(),
+        "dest: HOST".to_owned(),
+        "dest: HOST/a, force: true".to_owned(),
+        format!("dest: HOST/a, checksum: 'sha256:{SHA256_OF_ABC}'"),
+    ] {
+        let said = bench.failure(&format!("get_url: {{url: 'http://{}/never', {arguments}}}", server.address)).await;
+        assert_eq!(said, "Request failed: HTTP Error 304: Not Modified, although the request has no condition");
+    }
+    assert!(!bench.host("new").exists() && bench.text("a") == "old");
     bench.close().await;
 }
 
