@@ -11,7 +11,7 @@ use crate::remote::{Command, FileKind, Remote};
 /// to a directory counts only if it belongs to root or to this user. Directories get their attributes last, as they may forbid writing.
 const MOVE: &str = r#"
 cd -- "$1" || exit
-dest=$2 newer=$3 me=$(id -u)
+dest=$2 newer=$3 me=$(id -u) || exit
 export dest newer me
 differing=$(find . -exec sh -c '
     for path do
@@ -25,7 +25,8 @@ differing=$(find . -exec sh -c '
             [ "$newer" ] && [ "$there" -nt "$path" ] && continue
         fi
         echo differs
-    done' sh {} + | head -n 1)
+        exit
+    done' sh {} +) || exit
 [ "$differing" ] || exit 0
 new=$(mktemp -d "$dest/.windlass.XXXXXX") || exit
 trap 'rm -rf -- "$new"' 0

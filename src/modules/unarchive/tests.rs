@@ -176,6 +176,20 @@ fn what_changed_since_is_removed_with_the_find_of_busybox_too() {
     }
 }
 
+#[tokio::test]
+async fn a_zip_archive_that_was_not_compared_is_not_taken_as_unpacked() {
+    let programs = tempfile::tempdir().unwrap();
+    let usual = std::env::var("PATH").unwrap();
+    let bench = Bench::with_environment(&[("PATH", &format!("{}:{usual}", programs.path().display()))]).await;
+    archive(&bench, "x.zip", &["zip", "-qr"]);
+    let script =
+        format!("#!/bin/sh\ncase \"$*\" in *'echo differs'*) kill -KILL $$ ;; esac\nPATH='{usual}' exec find \"$@\"\n");
+    crate::value::testing::write_program(programs.path().join("find"), script);
+    let message = bench.failure("unarchive: {src: x.zip, dest: HOST/to}").await;
+    assert!(message.contains("cannot unpack") && message.contains("exit code 137"), "{message}");
+    bench.close().await;
+}
+
 /// A tar that is killed, as by a kernel without memory, or that ends with an unknown code, while it compares.
 #[tokio::test]
 async fn an_archive_that_was_not_compared_is_not_taken_as_unpacked() {
