@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::file_attributes::DesiredAttributes;
 use super::file_edit::{self, Target, WriteOptions};
 use super::file_write::{self, Write};
-use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, host_links};
 use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 use table::{FstabEntry, Mounted};
@@ -140,11 +140,11 @@ impl Module for Mount {
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<MountChange>, Error> {
         let entry = self.entry(probe).await?;
         let outcome = self.outcome(&entry);
-        let mounts = match probe.read("/proc/self/mountinfo").await? {
-            Some(text) => Mounted::parse_mounts(&String::from_utf8_lossy(&text)),
-            None => Vec::new(),
+        let mounts = mounts(probe).await?;
+        let mounted = match self.state {
+            State::Present | State::AbsentFromFstab | State::Remounted => None,
+            _ => mounted_at(probe, &mounts, &entry.path).await?,
         };
-        let mounted = mounts.iter().rfind(|mount| mount.path == entry.path);
         let (mut change, mut diff) = (MountChange::default(), Vec::new());
         if !matches!(self.state, State::Unmounted | State::Remounted | State::Ephemeral) {
             (change, diff) = self.table(probe, here, &entry).await?;
@@ -237,10 +237,7 @@ impl Mount {
 
     /// Mounts again, as the table says, what is not mounted any more: programs would write into the directory beneath.
     async fn as_before(&self, entry: &FstabEntry, remote: &Remote) -> Result<(), Error> {
-        let text = remote.read("/proc/self/mountinfo").await?.unwrap_or_default();
-        if self.state == State::Ephemeral
-            || Mounted::parse_mounts(&String::from_utf8_lossy(&text)).iter().any(|mount| mount.path == entry.path)
-        {
+        if self.state == State::Ephemeral || mounted_at(remote, &mounts(remote).await?, &entry.path).await?.is_some() {
             return Ok(());
         }
         self.mount(entry, remote).await.map_err(|error| self.veiled(error))
@@ -407,6 +404,21 @@ impl Mount {
     }
 }
 
+async fn mounts(probe: &Probe) -> Result<Vec<Mounted>, Error> {
+    let text = probe.read("/proc/self/mountinfo").await?.unwrap_or_default();
+    Ok(Mounted::parse_mounts(&String::from_utf8_lossy(&text)))
+}
+
+/// What is mounted at a path last. The kernel names mount points without symbolic links.
+async fn mounted_at<'a>(probe: &Probe, mounts: &'a [Mounted], path: &str) -> Result<Option<&'a Mounted>, Error> {
+    let at = |path: &str| mounts.iter().rfind(|mount| mount.path == path);
+    let found = at(path);
+    if found.is_some() || probe.stat(path, Links::Follow).await?.is_none() {
+        return Ok(found);
+    }
+    Ok(at(&host_links::real_path(probe, path).await?))
+}
+
 /// A table without the passwords that options may have.
 fn hidden(table: &str) -> String {
     static PASSWORD: LazyLock<Regex> =
@@ -462,6 +474,22 @@ mod tests {
         assert!(!bench.host("new").exists());
         bench.failure(&task.replace("HOST/fstab", "HOST/none")).await;
         assert!(!bench.host("none").exists());
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_mount_is_found_by_every_path_that_leads_to_it() {
+        let bench = Bench::new().await;
+        std::os::unix::fs::symlink("/", bench.host("root")).unwrap();
+        for path in ["HOST/root/proc", "//proc"] {
+            let line = bench.host("root/proc").display().to_string();
+            let line = if path == "//proc" { path } else { &line };
+            bench.on_host("fstab", format!("proc {line} proc defaults 0 0\n"));
+            let task = format!("mount: {{path: {path}, src: proc, fstype: proc, state: mounted, fstab: HOST/fstab}}");
+            assert!(!bench.check(&task).await.unwrap().changed, "{path} is mounted");
+            let unmounted = bench.check(&format!("mount: {{path: {path}, state: unmounted}}")).await.unwrap();
+            assert!(unmounted.changed, "{path} is mounted");
+        }
         bench.close().await;
     }
 
