@@ -187,16 +187,32 @@ impl Module for AuthorizedKey {
 
 impl AuthorizedKey {
     async fn given(&self, probe: &Probe) -> Result<Vec<keys::Key>, Error> {
-        let text = if self.key.starts_with("http://") || self.key.starts_with("https://") {
+        let is_url = self.key.starts_with("http://") || self.key.starts_with("https://");
+        let path = self.key.strip_prefix("file://");
+        let text = if is_url {
             self.fetch(probe).await?
-        } else if let Some(path) = self.key.strip_prefix("file://") {
+        } else if let Some(path) = path {
+            host_links::stat_target(probe, path).await?;
             let content = probe.read(path).await?;
             let content = content.ok_or_else(|| Error::failed(format!("no such file of keys on the host: {path}")))?;
             String::from_utf8_lossy(&content).into_owned()
         } else {
             self.key.clone()
         };
-        keys::given(&text, self.key_options.as_deref(), self.comment.as_deref())
+        let given = keys::given(&text, self.key_options.as_deref(), self.comment.as_deref())?;
+        // An answer without keys, such as an empty one, would remove all keys.
+        if given.is_empty() && self.exclusive && self.state == State::Present && (is_url || path.is_some()) {
+            return Err(Error::Failed {
+                message: format!("authorized_key: {} contains no key", self.key_source()),
+                hint: Some("check the list; to remove all keys, use key: \"\" with exclusive: true".to_owned()),
+            });
+        }
+        Ok(given)
+    }
+
+    /// Where the keys are from, without a password.
+    fn key_source(&self) -> String {
+        Url::parse(&self.key).map_or_else(|_| self.key.clone(), |url| url.to_string())
     }
 
     async fn fetch(&self, probe: &Probe) -> Result<String, Error> {

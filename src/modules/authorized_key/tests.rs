@@ -72,6 +72,32 @@ async fn keys_come_from_a_file_of_the_host() {
 }
 
 #[tokio::test]
+async fn a_list_without_keys_removes_none() {
+    let bench = Bench::new().await;
+    bench.run(&task(&format!("key: '{A}'"))).await.unwrap();
+    for list in ["", "\n# none\n"] {
+        bench.on_host("list", list);
+        let reported = bench.failure(&task("key: 'file://HOST/list', exclusive: true")).await;
+        assert!(reported.ends_with("/list contains no key"), "{reported}");
+    }
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 4096]).await.unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        tokio::io::AsyncWriteExt::write_all(&mut stream, answer).await.unwrap();
+    });
+    let reported = bench.failure(&task(&format!("key: 'http://u:pw@{address}/k', exclusive: true"))).await;
+    assert_eq!(reported, format!("authorized_key: http://{address}/k contains no key"));
+    assert_eq!(bench.text("ssh/keys"), format!("{A}\n"));
+    // As a value of the task itself, nothing is an answer.
+    bench.run(&task("key: '', exclusive: true")).await.unwrap();
+    assert_eq!(bench.text("ssh/keys"), "");
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn what_is_wrong_is_reported_and_nothing_is_written() {
     let bench = Bench::new().await;
     assert_eq!(bench.failure(&task("key: nonsense")).await, "invalid key specified: nonsense");

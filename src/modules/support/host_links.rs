@@ -134,6 +134,7 @@ mod tests {
             "get_url: {url: 'file://HOST/secret', dest: HOST/directory}",
             "unarchive: {src: none, dest: HOST/directory}",
             "synchronize: {src: HERE/files/tree/, dest: HOST/directory/}",
+            "authorized_key: {user: nobody, key: 'file://HOST/profile', path: HOST/keys, manage_dir: false}",
             "mount: {path: HOST/directory, state: unmounted}",
             "file: {state: link, src: HOST/profile, path: HOST/new, owner: nobody, mode: '0644'}",
             "file: {state: link, src: of-root, path: HOST/new, owner: nobody}",
