@@ -124,7 +124,20 @@ impl KnownHosts {
         if lines.is_empty() && self.key.is_some() {
             return Err(Error::failed("known_hosts: key contains no key"));
         }
+        let several = lines.len() > 1;
+        let first = lines.first().and_then(|line| Entry::parse(line)).map(|entry| entry.hosts);
+        // A text that another host sent may have more lines than the author of the task expects.
+        let of_this_host = |entry: &Entry| {
+            let same = entry.hosts.starts_with("|1|") || Some(entry.hosts) == first || entry.hosts == name;
+            entry.marker.is_empty() && same && !entry.hosts.contains(['*', '?', '!'])
+        };
         let keys = lines.into_iter().map(|line| match Entry::parse(line) {
+            Some(entry) if several && !of_this_host(&entry) => Err(Error::Failed {
+                message: format!(
+                    "known_hosts: key has several lines, and this one is not a key of {name} only: {line:?}"
+                ),
+                hint: Some("write a task for each line with a marker, a pattern or other hosts".to_owned()),
+            }),
             Some(entry) if hosts::are_for(entry.hosts, name) => Ok(line.to_owned()),
             Some(entry) => Err(Error::Failed {
                 message: format!("host parameter does not match the host in the supplied key: {:?}", entry.hosts),
@@ -274,6 +287,25 @@ mod tests {
         assert_eq!(bench.text("known"), "");
         assert!(!bench.run("known_hosts: {name: h, path: HOST/no, state: absent}").await.unwrap().changed);
         assert!(!bench.host("no").exists());
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn several_lines_are_keys_of_one_host() {
+        let bench = Bench::new().await;
+        let task = |key: &str| format!("known_hosts: {{name: h, path: HOST/k, key: \"{key}\"}}");
+        let further =
+            ["@cert-authority h,* ssh-rsa E", "@cert-authority h ssh-rsa E", "h,* ssh-rsa E", "*,!i ssh-rsa E"];
+        for line in further {
+            let reported = bench.failure(&task(&format!("{A}\\n{line}"))).await;
+            assert!(reported.contains("is not a key of h only"), "{reported}");
+        }
+        let reported = bench.failure(&task("@cert-authority * ssh-rsa E\\nh ssh-rsa E")).await;
+        assert!(reported.contains("is not a key of h only"), "{reported}");
+        assert!(!bench.host("k").exists());
+        bench.run_twice(&task(&format!("# h:22\\n{A}\\nh ssh-rsa BBBB"))).await;
+        assert_eq!(bench.text("k"), format!("{A}\nh ssh-rsa BBBB\n"));
+        bench.run_twice(&task("@cert-authority *,!i ssh-rsa CCCC")).await;
         bench.close().await;
     }
 
