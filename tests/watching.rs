@@ -64,6 +64,10 @@ fn people_and_build_servers_are_reported_by_one_run() {
     let failure = document.descendants().find(|node| node.has_tag_name("failure")).unwrap();
     assert_eq!(failure.parent().unwrap().attribute("name"), Some("[h002] Fails"));
     assert!(failure.text().unwrap().contains("stdout: <no> & way"), "{xml}");
+    // The results of tasks may hold secrets.
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&files.path().join("out.json").metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
     let json = std::fs::read_to_string(files.path().join("out.json")).unwrap();
     let events: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [.., recap, end] = &events[..] else { panic!("{json}") };

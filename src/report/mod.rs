@@ -28,7 +28,9 @@ mod screen;
 
 pub(crate) use paint::{harmless, one_line, plain_json};
 
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -200,10 +202,10 @@ pub fn open_reports(run: RunId, settings: ReportSettings) -> io::Result<Reports>
             }
             OutputFormat::Json(None) => reports.add_report("standard output", json::Json::new(io::stdout())),
             OutputFormat::Json(Some(path)) => {
-                reports.add_report(&path.display().to_string(), json::Json::new(create(&path)?))
+                reports.add_report(&path.display().to_string(), json::Json::new(create(&path, 0o600)?))
             }
             OutputFormat::Junit(path) => {
-                reports.add_report(&path.display().to_string(), junit::Junit::new(create(&path)?))
+                reports.add_report(&path.display().to_string(), junit::Junit::new(create(&path, 0o666)?))
             }
         }
     }
@@ -222,9 +224,10 @@ pub fn open_reports(run: RunId, settings: ReportSettings) -> io::Result<Reports>
     Ok(reports)
 }
 
-fn create(path: &std::path::Path) -> io::Result<std::fs::File> {
+/// `mode`: of a new file.
+fn create(path: &std::path::Path, mode: u32) -> io::Result<std::fs::File> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()));
-    std::fs::File::create(path).map_err(named)
+    OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path).map_err(named)
 }
 
 /// Whether standard output is a terminal that can do more than show lines.
