@@ -108,10 +108,8 @@ impl RequestOptions<'_> {
         let broken = |reason| HttpError::Protocol { address: request.url.address(), reason };
         let url = request.url.resolve_location(location).map_err(broken)?;
         if url.address() != request.url.address() || url.secure != request.url.secure {
-            // The login of the first server is not sent to another one.
-            request
-                .headers
-                .retain(|(name, _)| !["authorization", "cookie", "host"].contains(&name.to_ascii_lowercase().as_str()));
+            // What logs in to the first server is not sent to another one.
+            request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("host") && !is_secret(name));
         }
         request.headers.retain(|(name, _)| !self.unredirected.contains(&name.to_ascii_lowercase()));
         let keeps_method = matches!(response.status, 307 | 308) || matches!(&*request.method, "GET" | "HEAD");
@@ -123,6 +121,13 @@ impl RequestOptions<'_> {
         request.url = url;
         Ok(())
     }
+}
+
+/// Whether a header may hold a login, as `Authorization`, `X-Auth-Token` and `X-Api-Key` do.
+fn is_secret(header: &str) -> bool {
+    const WORDS: &[&str] = &["auth", "cookie", "token", "key", "secret", "password", "credential", "session"];
+    let header = header.to_ascii_lowercase();
+    WORDS.iter().any(|word| header.contains(word))
 }
 
 fn endless(request: &Request) -> HttpError {

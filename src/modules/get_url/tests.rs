@@ -52,6 +52,7 @@ impl Server {
 
 fn answer(head: &str) -> Vec<u8> {
     let (status, headers, body) = match head.split_whitespace().nth(1).unwrap() {
+        away if away.starts_with("/to/") => ("302 Found", format!("Location: http://{}\r\n", &away[4..]), Vec::new()),
         "/abc" if head.contains("if-modified-since: ") => ("304 Not Modified", String::new(), Vec::new()),
         "/never" => ("304 Not Modified", String::new(), Vec::new()),
         "/abc" | "/fresh" => ("200 OK", format!("Last-Modified: {NEW}\r\n"), b"abc".to_vec()),
@@ -163,6 +164,23 @@ async fn redirects_logins_and_packed_answers_are_understood() {
         assert_eq!(bench.text(path), content);
     }
     assert!(server.last().contains("x-a: 1\r\n") && server.last().contains("user-agent: ansible-httpget"));
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn headers_that_log_in_are_for_the_first_server_only() {
+    let (bench, first, second) = (Bench::new().await, Server::start().await, Server::start().await);
+    let headers = "Authorization: s1, Cookie: s2, X-Vault-Token: s3, PRIVATE-TOKEN: s4, X-Api-Key: s5, X-Plain: open";
+    let to = |address: &str| {
+        format!("get_url: {{url: 'http://{}/to/{address}/abc', dest: HOST/a, headers: {{{headers}}}}}", first.address)
+    };
+    bench.run(&to(&second.address)).await.unwrap();
+    let heads = (first.last(), second.last());
+    assert!(heads.0.contains("x-vault-token: s3") && heads.0.contains("x-plain: open"), "{}", heads.0);
+    let secret = ["s1", "s2", "s3", "s4", "s5"].into_iter().find(|secret| heads.1.contains(&format!(": {secret}\r")));
+    assert!(secret.is_none() && heads.1.contains("x-plain: open"), "{}", heads.1);
+    bench.run(&to(&first.address)).await.unwrap();
+    assert!(first.last().starts_with("get /abc ") && first.last().contains("x-vault-token: s3"), "{}", first.last());
     bench.close().await;
 }
 
