@@ -18,7 +18,8 @@ impl FilePlan<'_> {
             None => return Err(Error::failed(format!("file: src is required to create the symbolic link {path}"))),
         };
         self.returns("src", &src);
-        let (src_path, target) = self.target_of(&src).await?;
+        let target = self.target_of(&src).await?;
+        let src_path = host_path::join_path(host_path::parent(&path), &src);
         if self.file.src.is_none() && target.is_some() {
             host_links::real_path(self.probe, &path).await?;
         }
@@ -72,15 +73,13 @@ impl FilePlan<'_> {
         Ok(())
     }
 
-    /// Where a link at the path would lead, and what is there.
-    async fn target_of(&self, src: &str) -> Result<(String, Option<Stat>), Error> {
+    /// What a link at the path would lead to.
+    async fn target_of(&self, src: &str) -> Result<Option<Stat>, Error> {
         let base = match &self.there {
             Some(stat) if stat.kind == FileKind::Directory => self.path.as_str(),
             _ => host_path::parent(&self.path),
         };
-        let target = host_path::join_path(base, src);
-        let stat = self.probe.stat(&target, Links::Follow).await?;
-        Ok((target, stat))
+        Ok(self.probe.stat(&host_path::join_path(base, src), Links::Follow).await?)
     }
 
     /// Checks whether a link may replace the file at the path.
