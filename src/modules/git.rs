@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use self::look::{Local, RevisionKind};
 use self::tool::{GitCommand, Ssh};
-use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, host_links};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -171,7 +171,12 @@ impl Module for Git {
             Some(dest) => probe.expand_on_host(dest).await?.trim_end_matches('/').to_owned(),
             None => String::new(),
         };
-        let git_dir = if dest.is_empty() { None } else { look::git_dir(probe, &dest, self.bare).await? };
+        let git_dir = if dest.is_empty() {
+            None
+        } else {
+            host_links::stat_target(probe, &dest).await?;
+            look::git_dir(probe, &dest, self.bare).await?
+        };
         let Some(git_dir) = git_dir else {
             return self.plan_new(probe, here, GitChange::new(tool, repo, dest)).await;
         };

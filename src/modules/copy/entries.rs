@@ -53,8 +53,11 @@ pub(super) async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: boo
     let links = if follow { Links::Follow } else { Links::Keep };
     let tree = Tree::read_host_tree(probe, root, links).await?;
     if follow {
-        let links = Tree::walk(probe, root, true, &[]).await?.sorted().into_iter();
-        let links = links.filter(|(_, stat)| stat.kind == FileKind::Link);
+        let through = Tree::walk(probe, root, true, &[]).await?;
+        if let Some(reason) = through.incomplete() {
+            return Err(Error::failed(format!("cannot read {root} on the host completely: {reason}")));
+        }
+        let links = through.sorted().into_iter().filter(|(_, stat)| stat.kind == FileKind::Link);
         let links: Vec<String> = links.map(|(relative, _)| host_path::join_path(root, &relative)).collect();
         host_links::check_links(probe, &links).await?;
     }

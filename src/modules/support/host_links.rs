@@ -38,7 +38,8 @@ pub(in crate::modules) async fn real_path(probe: &Probe, path: &str) -> Result<S
 /// What a path leads to, as [`Probe::stat`] of [`Links::Follow`]. An error if it is a link as in [`real_path`].
 pub(in crate::modules) async fn stat_target(probe: &Probe, path: &str) -> Result<Option<Stat>, Error> {
     // With a slash at its end, the link itself would not be seen.
-    let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
+    let trimmed = path.trim_end_matches('/');
+    let path = if trimmed.is_empty() { path } else { trimmed };
     let there = probe.stat(path, Links::Keep).await?;
     if there.as_ref().is_none_or(|stat| stat.kind != FileKind::Link) {
         return Ok(there);
@@ -133,6 +134,7 @@ mod tests {
             "template: {src: HERE/files/tree/directory/f, dest: HOST/directory/}",
             "get_url: {url: 'file://HOST/secret', dest: HOST/directory}",
             "unarchive: {src: none, dest: HOST/directory}",
+            "git: {repo: HERE/none, dest: HOST/directory}",
             "synchronize: {src: HERE/files/tree/, dest: HOST/directory/}",
             "authorized_key: {user: nobody, key: 'file://HOST/profile', path: HOST/keys, manage_dir: false}",
             "mount: {path: HOST/directory, state: unmounted}",
