@@ -183,7 +183,7 @@ impl Module for GetUrl {
             Answer::Unchanged(words) => {
                 let mut outcome = outcome.with("status_code", 304);
                 let Some(stat) = unchanged else {
-                    outcome.failed = Some(format!("Request failed: {words}, although the request has no condition"));
+                    outcome.failed = Some(format!("Request failed: {words}, although the request was unconditional"));
                     return Ok(Plan::Unchanged(outcome));
                 };
                 return Ok(Plan::Unchanged(file_attributes::add_attributes(outcome.message(words), &stat)));

@@ -213,7 +213,7 @@ async fn not_modified_is_an_answer_only_to_a_question() {
         format!("dest: HOST/a, checksum: 'sha256:{SHA256_OF_ABC}'"),
     ] {
         let said = bench.failure(&format!("get_url: {{url: 'http://{}/never', {arguments}}}", server.address)).await;
-        assert_eq!(said, "Request failed: HTTP Error 304: Not Modified, although the request has no condition");
+        assert_eq!(said, "Request failed: HTTP Error 304: Not Modified, although the request was unconditional");
     }
     assert!(!bench.host("new").exists() && bench.text("a") == "old");
     bench.close().await;
