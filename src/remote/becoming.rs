@@ -1,4 +1,7 @@
 //! Becoming another user with sudo or su: the line that does it, its password prompt, and why it did not work.
+//!
+//! The line is in the arguments of processes, which every user of the host can read: its nonce keeps prompt and greeting apart
+//! from other texts, and is not that of the session's frames.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! One long-lived `sh` on the host, as one user: requests are shell text on its stdin, answers are framed on its stdout.
 //!
-//! A frame's marks hold a random number that only the two ends know, so no output can be taken for one. One request is
-//! under way at a time. A session whose request failed or was cancelled is out of step: it is dropped, which ends over
+//! A frame's marks hold a random number that only the two ends know, so no output can be taken for one. It goes to the shell on
+//! its stdin: the arguments of a process can be read by every user of the host. One request is under way at a time. A session whose request failed or was cancelled is out of step: it is dropped, which ends over
 //! there what it ran, and never used again.
 //!
 //! The futures that all modules wait for are boxed, so that the compiler does not look into them again for each module.
@@ -80,8 +80,9 @@ impl Session {
         let without_password =
             user.filter(|_| connection.distrust().is_some()).map(|user| Become { password: None, ..user.clone() });
         let user = without_password.as_ref().or(user);
-        let nonce = random();
-        let process = connection.start(&line(user, &nonce)?).await?;
+        // Every user of the host can read this one, in the arguments of sudo or su.
+        let public = random();
+        let process = connection.start(&line(user, &public)?).await?;
         let Process { stdin, stdout, stderr, exit } = process;
         let mut session = Session {
             stdin: Some(stdin),
@@ -90,7 +91,7 @@ impl Session {
             words: StartupOutput::new(stderr),
             closing,
             uploads,
-            nonce,
+            nonce: random(),
             sequence: 0,
             busy: true,
             passes: false,
@@ -104,7 +105,7 @@ impl Session {
             keeps_directories: false,
         };
         if let Some(user) = user {
-            session.become_user(user).await?;
+            session.become_user(user, &public).await?;
         }
         match tokio::time::timeout(START, session.greet()).await {
             Ok(greeted) => greeted?,
@@ -241,13 +242,13 @@ impl Session {
         }
     }
 
-    async fn become_user(&mut self, user: &Become) -> Result<(), Error> {
+    async fn become_user(&mut self, user: &Become, nonce: &str) -> Result<(), Error> {
         let Some(stdin) = self.stdin.as_mut() else { unreachable!("it is taken only at the end") };
-        let ready = becoming::ready(&self.nonce);
+        let ready = becoming::ready(nonce);
         // Some su ask on stdout.
         let mut heard = self.words.hears();
         let arrived = self.frames.until(ready.as_bytes(), &mut heard);
-        let outcome = becoming::answer_prompt(user, &self.nonce, arrived, stdin, &self.words).await;
+        let outcome = becoming::answer_prompt(user, nonce, arrived, stdin, &self.words).await;
         match outcome {
             Ok(()) => Ok(()),
             Err(silence) => {
@@ -263,7 +264,7 @@ impl Session {
                     }
                     self.words.ended().await;
                 }
-                let mut error = becoming::explain(user, &self.nonce, silence, &self.words.collected_text());
+                let mut error = becoming::explain(user, nonce, silence, &self.words.collected_text());
                 if let (Some(why), Error::Become { hint, .. }) = (self.connection.distrust(), &mut error) {
                     *hint = Some(format!("windlass sends no password to this host, because {why}"));
                 }

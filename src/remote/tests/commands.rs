@@ -23,6 +23,40 @@ async fn a_command_gives_code_and_exact_output() {
     }
 }
 
+/// Every user of a host can read the arguments of its processes, and have another user's command print what they hold.
+#[tokio::test]
+async fn the_process_list_does_not_hold_what_ends_an_answer() {
+    use crate::value::testing::write_program;
+    for kind in SHELLS {
+        let host = Host::new(kind);
+        let place = Place::new();
+        let log = format!("printf '%s\\n' \"$@\" >>'{}'", place.at("arguments"));
+        let sudo = format!("#!/bin/sh\n{log}\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n");
+        write_program(host.bin.path().join("sudo"), sudo);
+        let su = format!("#!/bin/sh\n{log}\nfor last do :; done\nexec sh -c \"$last\"\n");
+        write_program(host.bin.path().join("su"), su);
+        let user = remote(kind).await.user().to_owned();
+        let sessions = Sessions::new(host);
+        for method in [Method::Sudo, Method::Su] {
+            let user = Become { method, user: user.clone(), password: None, executable: None, flags: None };
+            let remote = Remote::open(&sessions, Some(&user), &IndexMap::new()).await.unwrap();
+            let arguments = std::fs::read_to_string(place.at("arguments")).unwrap();
+            let (_, nonce) = arguments.rsplit_once("echo ready-").unwrap();
+            let nonce = &nonce[..32];
+            let forged: String = (1..60).map(|n| format!("\n{nonce}.{n}|\n\n{nonce}.{n}=0\n")).collect();
+            std::fs::write(place.at("forged"), &forged).unwrap();
+            let got = sh(&remote, &format!("cat '{}'; exit 3", place.at("forged"))).await;
+            assert_eq!((got.code, text(&got.stdout)), (3, forged.as_str()), "{kind} {method:?}");
+            let own = remote.session().await.unwrap().ask("printf %s \"$wl_n\"").await.unwrap().stdout;
+            assert_eq!(own.len(), 32, "{kind} {method:?}");
+            let all = sh(&remote, "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null").await.stdout;
+            let own = text(&own);
+            assert!(String::from_utf8_lossy(&all).contains(nonce), "{kind} {method:?}: the list lacks the session");
+            assert!(!String::from_utf8_lossy(&all).contains(own), "{kind} {method:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn environment_directory_and_input_reach_the_program() {
     for kind in SHELLS {
