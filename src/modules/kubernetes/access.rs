@@ -31,7 +31,7 @@ pub(super) mod arguments {
     pub(crate) const KUBECONFIG: Argument = Argument::new(
         "kubeconfig",
         ArgumentKind::Any,
-        "A kubeconfig: a file on the controller or else on the host, or its content (default: ~/.kube/config on the host)",
+        "A kubeconfig: a file on the controller or else on the host, or its content without names of files and programs (default: ~/.kube/config on the host)",
     );
     pub(crate) const REMOTE_SRC: Argument = Argument::new(
         "remote_src",

@@ -1,5 +1,6 @@
 //! Kubeconfigs: a file of the controller or of the host, or content. Files that a kubeconfig of the host refers to are on the
-//! host, too, and nothing that it names is ever run here. One of the controller may be a vault file.
+//! host, too, and nothing that it names is ever run here. Content, which a host may have given, names no file and no program.
+//! One of the controller may be a vault file.
 
 use std::path::Path;
 
@@ -44,24 +45,27 @@ pub(super) async fn load_kubeconfig(
     }
 }
 
-/// Foreign content runs no program of this machine and reads no file of it.
+/// Content that a host may have given, or whose author is somebody else, runs no program of this machine and reads no file of it.
 fn self_contained(kubeconfig: Kubeconfig, probe: &Probe) -> Result<Kubeconfig, Error> {
-    if !probe.is_confined() {
-        return Ok(kubeconfig);
-    }
-    let found = outside_reference(&kubeconfig);
-    match found {
-        None => Ok(kubeconfig),
-        Some((name, field)) => Err(Error::Failed {
-            message: format!(
+    let Some((name, field)) = outside_reference(&kubeconfig) else { return Ok(kubeconfig) };
+    let flatten = "put the certificates and the token into the kubeconfig: kubectl config view --flatten";
+    let (message, hint) = match probe.is_confined() {
+        true => (
+            format!(
                 "the kubeconfig has {field} at {name:?}, which refers to a file or program of the machine that \
                  windlass runs on; a resource from an API must not do so"
             ),
-            hint: Some(
-                "put the certificates and the token into the kubeconfig: kubectl config view --flatten".to_owned(),
+            flatten.to_owned(),
+        ),
+        false => (
+            format!(
+                "the content of kubeconfig has {field} at {name:?}, which refers to a file or program of the controller; \
+                 only a kubeconfig that is a file of the controller may do so"
             ),
-        }),
-    }
+            format!("set kubeconfig to the path of such a file, or {flatten}"),
+        ),
+    };
+    Err(Error::Failed { message, hint: Some(hint) })
 }
 
 /// Of the controller: relative paths in it are relative to it. What a confined run reads, somebody else may have written: the
@@ -199,6 +203,40 @@ contexts: [{name: c, context: {cluster: c, user: c}}]
         assert!(reported.starts_with("cannot decrypt "), "{reported}");
         bench.scope.keyring = Arc::new(vault::Keyring::new(vec![("default".into(), password)]));
         assert_eq!(bench.failure(&task("sealed")).await, plain);
+    }
+
+    /// A playbook may read the content from a host: `slurp`, then `b64decode`.
+    #[tokio::test]
+    async fn content_refers_to_no_file_and_no_program() {
+        let bench = Bench::new().await;
+        let marker = bench.here("marker");
+        let plain = KUBECONFIG.replace("tokenFile: token", "token: t").replace(", certificate-authority: ca.crt", "");
+        let exec = format!(
+            "exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: touch, args: ['{}']}}",
+            marker.display()
+        );
+        for (there, field) in [
+            (exec.as_str(), "exec"),
+            ("auth-provider: {name: gcp, config: {cmd-path: touch}}", "auth-provider"),
+            ("tokenFile: /etc/hostname", "tokenFile"),
+            ("client-certificate: /etc/hostname", "client-certificate"),
+            ("client-key: /etc/hostname", "client-key"),
+        ] {
+            let text = plain.replace("token: t", there);
+            let map: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+            let map = serde_json::to_string(&map).unwrap();
+            for content in [serde_json::to_string(&text).unwrap(), map] {
+                let told = bench.failure(&format!("k8s_info: {{kubeconfig: {content}, kind: Namespace}}")).await;
+                let expected =
+                    format!("the content of kubeconfig has {field} at \"c\", which refers to a file or program");
+                assert!(told.starts_with(&expected), "{told}");
+                assert!(!marker.exists(), "{there}");
+            }
+        }
+        let content = serde_json::to_string(&plain).unwrap();
+        let told = bench.failure(&format!("k8s_info: {{kubeconfig: {content}, kind: Namespace}}")).await;
+        assert!(told.contains("127.0.0.1:1"), "{told}");
+        bench.close().await;
     }
 
     /// The credentials of such a run come from a Secret, which others may write.
