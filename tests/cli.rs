@@ -703,6 +703,40 @@ fn variables_that_were_merged_with_a_host_s_are_not_evaluated() {
     assert!(!scratch.path().join("pwned").exists(), "a host's text was evaluated");
 }
 
+/// A mapping may be a host's answer, and a connection variable starts a program on this machine.
+#[test]
+fn a_template_that_gives_names_too_sets_no_connection_variable() {
+    let refused = [
+        "set_fact: '{{ answer }}'",
+        "add_host: '{{ answer }}'",
+        "{add_host: {name: other}, args: '{{ answer }}'}",
+        "{set_fact: {a: 1}, module_defaults: {set_fact: '{{ answer }}'}}",
+        "set_fact: {'{{ answer | first }}': x}",
+    ];
+    for variable in
+        ["ansible_connection", "ansible_ssh_common_args", "ansible_python_interpreter", "ansible_become_exe"]
+    {
+        for task in refused {
+            let answer = format!("{{{variable}: x, name: other}}");
+            let site = format!("{TASKS}    - vars: {{answer: {answer}}}\n      block:\n      - {task}\n");
+            let scratch = directory(&[("site.yml", &site)]);
+            let (code, out, reported) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
+            let all = out + &reported;
+            assert!(code == 2 && all.contains(&format!("must not set {variable}")), "{site}: {all}");
+        }
+    }
+    let site = format!(
+        "{TASKS}    - set_fact: {{ansible_ssh_common_args: '{{{{ 1 }}}}'}}\n    \
+         - add_host: {{name: two, ansible_connection: local}}\n    \
+         - {{add_host: {{name: three}}, args: {{ansible_port: 22}}}}\n    \
+         - {{add_host: {{name: four}}, module_defaults: {{add_host: {{ansible_port: 22}}}}}}\n    \
+         - {{set_fact: '{{{{ {{\"of_its_own\": 1}} }}}}'}}\n    - assert: {{that: of_its_own == 1}}\n"
+    );
+    let scratch = directory(&[("site.yml", &site)]);
+    let (code, out, reported) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
+    assert_eq!(code, 0, "{out}{reported}");
+}
+
 #[test]
 fn handlers_of_a_role_in_a_loop_evaluate_no_item_of_a_host() {
     let site = format!(

@@ -3,7 +3,8 @@
 use minijinja::value::ValueKind;
 
 use super::item::Item;
-use crate::modules::ModuleEntry;
+use super::target::is_connection_variable;
+use crate::modules::{self, ModuleEntry};
 use crate::playbook::SourceValue;
 use crate::template;
 use crate::value::{Template, Value, Vars, has_marks};
@@ -56,6 +57,36 @@ impl Item<'_> {
             }
         }
         Ok(rendered)
+    }
+
+    /// `set_fact` and `add_host` take what says how a host is reached only under a name that the person wrote: a mapping or a name
+    /// that is a template may be a host's text, which would choose a program of this machine.
+    pub(super) fn check_connection_variables(&self, entry: &ModuleEntry, given: &Vars) -> Result<(), modules::Error> {
+        let module = entry.doc.name;
+        if !matches!(module, "set_fact" | "add_host") {
+            return Ok(());
+        }
+        let action = &self.task.action;
+        let long = format!("{}.{module}", entry.doc.collection);
+        let defaults = self.task.keywords.module_defaults.iter().map(|defaults| &defaults.value);
+        let defaults =
+            defaults.flat_map(|value| [value.get_attr(&long), value.get_attr(module)]).filter_map(Result::ok);
+        let more = action.more_args.iter().map(|more| more.value.clone());
+        let written: Vec<Value> = defaults.chain(more).filter(|value| value.kind() == ValueKind::Map).collect();
+        let is_written = |name: &str| {
+            let in_mapping = |value: &Value| value.get_attr(name).is_ok_and(|value| !value.is_undefined());
+            action.args.contains_key(name) || written.iter().any(in_mapping)
+        };
+        match given.keys().find(|name| is_connection_variable(name) && !is_written(name)) {
+            None => Ok(()),
+            Some(name) => Err(modules::Error::Failed {
+                message: format!(
+                    "{module} must not set {name}, which says how a host is reached, by a template that gives the name of \
+                     the variable, too: its text may come from a host"
+                ),
+                hint: Some(format!("write the name in the task: `{name}: ...`")),
+            }),
+        }
     }
 
     /// An argument, rendered. Those that are evaluated afterwards must not be what a host said.

@@ -275,7 +275,9 @@ impl<'a> Item<'a> {
         let (args, twice) = match self.args.get() {
             Some(args) => (args, Vec::new()),
             None => {
-                let (args, twice) = modules::arguments::without_aliases(entry.doc, self.arguments(entry)?);
+                let given = self.arguments(entry)?;
+                self.check_connection_variables(entry, &given)?;
+                let (args, twice) = modules::arguments::without_aliases(entry.doc, given);
                 (self.args.get_or_init(|| args), twice)
             }
         };
