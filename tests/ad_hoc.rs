@@ -132,3 +132,46 @@ fn an_output_that_reached_the_limit_of_file_sizes_is_no_success() {
         assert!(code == Some(0) && reported.contains("1000000"), "{more}: {code:?}");
     }
 }
+
+/// Variables there are templates, and modules programs: a local user would have others run them.
+#[test]
+fn what_another_user_may_have_written_beside_the_task_is_ignored_with_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    for (name, text) in [
+        ("group_vars/all.yml", "v: \"{{ lookup('pipe', 'touch pwned; echo x') }}\"\n"),
+        ("library/hello", "#!/bin/sh\ncat >/dev/null\ntouch pwned\necho '{}'\n"),
+        ("filter_plugins/evil", "#!/bin/sh\ncat >/dev/null\ntouch pwned\necho 1\n"),
+        ("roles/r/tasks/main.yml", "- command: touch pwned\n"),
+    ] {
+        std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+        std::fs::write(at(name), text).unwrap();
+        std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let tasks: [&[&str]; 4] = [
+        &["a", "-m", "debug", "-a", "msg={{v | default('none')}}"],
+        &["a", "-m", "hello"],
+        &["a", "-m", "debug", "-a", "msg={{1 | evil}}"],
+        &["a", "-m", "include_role", "-a", "name=r"],
+    ];
+    let mode = |name: &str, mode| std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    for foreign in ["", "group_vars", "library/hello"] {
+        mode(foreign, 0o777);
+        for task in tasks {
+            let (_, reported, told) = run(scratch.path(), task);
+            assert!(!at("pwned").exists(), "{foreign} {task:?}: {reported}{told}");
+            let warned = told.contains("warning: ignored group_vars/, ") && told.contains("every user can write to ");
+            assert!(warned || told.contains("hello") || told.contains("evil"), "{foreign} {task:?}: {reported}{told}");
+        }
+        mode(foreign, 0o755);
+    }
+    for task in tasks {
+        let (code, reported, told) = run(scratch.path(), task);
+        assert!(code == 0 && at("pwned").exists() && !told.contains("ignored"), "{task:?}: {reported}{told}");
+        std::fs::remove_file(at("pwned")).unwrap();
+    }
+    mode("", 0o777);
+    let (_, reported, told) = run(scratch.path(), &[tasks[0], &["--playbook-dir", "."]].concat());
+    assert!(at("pwned").exists() && !told.contains("ignored"), "{reported}{told}");
+}

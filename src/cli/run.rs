@@ -15,6 +15,8 @@ use crate::launch::Launch;
 use crate::playbook::ad_hoc::AdHoc;
 use crate::report::{AdHocStyle, OutputFormat};
 use crate::settings::{Settings, list};
+use crate::value::ProcessEnvironment;
+use crate::value::origin::Diagnostic;
 
 #[derive(Debug, Args)]
 pub(super) struct AdHocArgs {
@@ -72,7 +74,12 @@ pub(super) fn run_ad_hoc(args: &AdHocArgs, settings: &Settings, form: OutputForm
     launched(launch, args, settings, form).map_err(|failure| failure.masked(&hidden))
 }
 
-fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: OutputFormat) -> Result<ExitCode, CliError> {
+fn launched(
+    mut launch: Launch,
+    args: &AdHocArgs,
+    settings: &Settings,
+    form: OutputFormat,
+) -> Result<ExitCode, CliError> {
     if args.list_hosts {
         return list_hosts(args, &launch);
     }
@@ -80,6 +87,8 @@ fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: OutputF
     let module = module.unwrap_or_else(|| "command".to_owned());
     let given = args.args.clone().or_else(|| settings.text_setting(&list::MODULE_ARGS)).unwrap_or_default();
     let directory = args.playbook_dir.clone().or_else(|| settings.path_setting(&list::PLAYBOOK_DIR));
+    let doubt = directory.is_none().then(|| doubt_about_beside(&settings.surroundings)).flatten();
+    launch.loader.ignores_beside = doubt.is_some();
     let keywords = [
         ("timeout", args.task_timeout),
         ("async", args.background),
@@ -94,6 +103,9 @@ fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: OutputF
     };
     let play = launch.loader.ad_hoc(&asked);
     launch::warn(&launch);
+    let uses =
+        module.ends_with("_role") || BESIDE.iter().any(|name| settings.surroundings.directory.join(name).exists());
+    doubt.iter().filter(|_| uses).for_each(super::warn_of);
     let playbooks = vec![vec![play?.into()]];
     launch::check_hosts(&launch, &playbooks, &args.source, settings)?;
     let mut job =
@@ -102,6 +114,22 @@ fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: OutputF
     // Its arguments are often secret, and scripts run it all the time.
     let command = StartedCommand { recorded: false, ..StartedCommand::named("run") };
     launch::go(&args.reporting, settings, form, command, job, None)
+}
+
+/// What a playbook has beside it: variables are templates, the others start programs.
+const BESIDE: [&str; 7] =
+    ["group_vars", "host_vars", "library", "filter_plugins", "lookup_plugins", "roles", "collections"];
+
+/// Why what is beside the task, in the working directory, is ignored: another user may have written it.
+fn doubt_about_beside(around: &ProcessEnvironment) -> Option<Diagnostic> {
+    let below = BESIDE.iter().flat_map(|name| {
+        let path = around.directory.join(name);
+        let entries = std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
+        std::iter::once(path).chain(entries.collect::<Vec<_>>())
+    });
+    let doubt = std::iter::once(around.directory.clone()).chain(below).find_map(|path| around.doubt_about(&path))?;
+    let message = format!("ignored {}/ of the working directory: {doubt}", BESIDE.join("/, "));
+    Some(Diagnostic::new(message, None).hint("pass --playbook-dir to use them, or change the owner or mode"))
 }
 
 /// `--list-hosts`

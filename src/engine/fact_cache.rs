@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::host::HostVars;
 use super::{Event, FactCache, TimedEvent};
-use crate::value::{Value, Vars};
+use crate::value::{ProcessEnvironment, Value, Vars};
 
 /// Says that a host's facts were gathered, not only set; what `gathering: smart` asks for.
 const GATHERED: &str = "_ansible_facts_gathered";
@@ -27,12 +27,23 @@ impl Cache {
     /// Makes the directory, for its owner alone, unless it is there.
     ///
     /// # Errors
-    /// It cannot be made: the message names it.
-    pub(super) fn open_cache(place: FactCache, events: UnboundedSender<TimedEvent>) -> Result<Cache, String> {
+    /// It cannot be made, or another user may have written the files in it: the message names it.
+    pub(super) fn open_cache(
+        place: FactCache,
+        events: UnboundedSender<TimedEvent>,
+        around: &ProcessEnvironment,
+    ) -> Result<Cache, String> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
         let cannot =
             |error| format!("cannot create the directory {} of the fact cache: {error}", place.directory.display());
         made.map_err(cannot)?;
+        // Facts are variables of all that a run does.
+        if let Some(doubt) = around.doubt_about(&place.directory) {
+            return Err(format!(
+                "refusing to use the fact cache, as other users may have written it: {doubt}; \
+                 choose another directory, or change its owner or mode"
+            ));
+        }
         Ok(Cache { place, events })
     }
 
@@ -121,7 +132,7 @@ mod tests {
     fn cache(directory: &Path, timeout: Option<Duration>) -> (Cache, UnboundedReceiver<TimedEvent>) {
         let (sender, receiver) = unbounded_channel();
         let place = FactCache { directory: directory.join("a/b"), prefix: "p_".into(), timeout };
-        (Cache::open_cache(place, sender).unwrap(), receiver)
+        (Cache::open_cache(place, sender, &ProcessEnvironment::default()).unwrap(), receiver)
     }
 
     fn facts() -> HostVars {
@@ -144,6 +155,22 @@ mod tests {
         cache.forget_host("h1");
         assert!(cache.cached_facts("h1").is_none());
         assert_eq!(fs::read_dir(scratch.path().join("a/b")).unwrap().count(), 0, "something is left");
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a/b");
+        let opened = || {
+            let place = FactCache { directory: path.clone(), prefix: String::new(), timeout: None };
+            Cache::open_cache(place, unbounded_channel().0, &ProcessEnvironment::default()).map(drop)
+        };
+        opened().unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        let told = opened().unwrap_err();
+        assert!(told.contains("every user can write to ") && told.contains("a/b"), "{told}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        opened().unwrap();
     }
 
     #[test]

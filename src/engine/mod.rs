@@ -208,7 +208,7 @@ pub async fn run_over(
     let groups = RwLock::new(precedence::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
     let cache = job.options.fact_cache.clone().filter(|_| job.inventory.confined.is_none());
-    let cache = cache.map(|place| fact_cache::Cache::open_cache(place, events.clone()));
+    let cache = cache.map(|place| fact_cache::Cache::open_cache(place, events.clone(), job.templar.surroundings()));
     let cache = cache.transpose().map_err(Error::FactCache)?;
     if let Some(cache) = cache.as_ref().filter(|_| job.options.flush_cache) {
         job.inventory.hosts.keys().for_each(|host| cache.forget_host(host));

@@ -65,6 +65,9 @@ fn vars_files_of(
     read: &mut IndexMap<PathBuf, Arc<VarsFiles>>,
     directory: &Path,
 ) -> Result<Arc<VarsFiles>, Error> {
+    if run.job.loader.ignores_beside {
+        return Ok(Arc::new(VarsFiles::unread(directory)));
+    }
     let inventory = run.inventory.read();
     match read.get_mut(directory) {
         // A play before this one may have added hosts and groups.

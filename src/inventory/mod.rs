@@ -121,7 +121,7 @@ impl Inventory {
                 let directory = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(Path::new("/")) };
                 // Of a directory that is beside two sources, the later turn counts.
                 inventory.beside.retain(|files| files.directory() != directory);
-                inventory.beside.push(VarsFiles::new(directory));
+                inventory.beside.push(VarsFiles::unread(directory));
             }
             inventory.sources.push(path);
         }

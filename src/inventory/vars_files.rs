@@ -27,14 +27,14 @@ pub struct VarsFiles {
 
 /// Reads `group_vars/` and `host_vars/` below a directory (beside a playbook), for the hosts and groups there are.
 pub fn vars_files(directory: &Path, inventory: &Inventory, keyring: &Keyring) -> Result<VarsFiles, Diagnostic> {
-    let mut files = VarsFiles::new(directory);
+    let mut files = VarsFiles::unread(directory);
     files.complete(inventory, keyring)?;
     Ok(files)
 }
 
 impl VarsFiles {
     /// Nothing read yet.
-    pub(super) fn new(directory: &Path) -> VarsFiles {
+    pub fn unread(directory: &Path) -> VarsFiles {
         VarsFiles { directory: directory.into(), ..VarsFiles::default() }
     }
 

@@ -13,7 +13,7 @@ use crate::value::origin::Diagnostic;
 
 /// Errors and warnings, each once.
 pub(super) fn load_files(files: &[LintFile], settings: &LintSettings) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
-    let known = Arc::new(BuildContext { templar: Templar::new() });
+    let known = Arc::new(BuildContext { templar: Templar::for_checks() });
     let mut loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());
     loader.surroundings = settings.surroundings.clone();
     loader.collections = settings.collections.clone();
@@ -46,4 +46,46 @@ pub(super) fn load_files(files: &[LintFile], settings: &LintSettings) -> (Vec<Di
         }
     }
     (errors, loader.take_warnings())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::Arc;
+
+    use crate::lint::{LintSettings, lint};
+
+    /// One may check the playbook of a stranger.
+    #[test]
+    fn a_check_starts_no_program_of_the_playbook() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        for name in ["filter_plugins/evil", "lookup_plugins/evl"] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), format!("#!/bin/sh\ncat >/dev/null\ntouch {}\necho 1\n", at("pwned").display()))
+                .unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for call in ["lookup('pipe', 'touch PWNED')", "query('lines', 'touch PWNED')", "lookup('evl')", "'a' | evil"] {
+            let call = call.replace("PWNED", &at("pwned").to_string_lossy());
+            for place in [
+                format!("- import_playbook: \"{{{{ {call} }}}}\"\n"),
+                format!("- hosts: all\n  roles: [\"{{{{ {call} }}}}\"]\n"),
+                format!("- hosts: all\n  tasks: [{{import_tasks: \"{{{{ {call} }}}}.yml\"}}]\n"),
+                format!("- hosts: all\n  vars: {{v: \"{{{{ {call} }}}}\"}}\n  tags: [\"{{{{ v }}}}\"]\n  tasks: []\n"),
+            ] {
+                fs::write(at("site.yml"), &place).unwrap();
+                let surroundings = Arc::new(crate::value::ProcessEnvironment::of_process());
+                let settings = LintSettings { surroundings, ..LintSettings::default() };
+                let findings = lint(&[at("site.yml")], &settings).unwrap();
+                assert!(!at("pwned").exists(), "{place}");
+                let told: Vec<String> = findings.iter().map(|finding| finding.complaint.message.clone()).collect();
+                assert!(
+                    told.iter().any(|text| text.contains("no program is started for a check")),
+                    "{place}: {told:?}"
+                );
+            }
+        }
+    }
 }

@@ -41,7 +41,9 @@ impl LoadState<'_> {
         let found = self.module(asked.module, &module.origin, &around);
         let found = found.and_then(|found| found.ok_or_else(|| self.unknown_module(asked.module, &module.origin)));
         self.collect(found)?;
-        self.loader.known.own_words(&OwnPrograms::beside(asked.directory));
+        if !self.loader.ignores_beside {
+            self.loader.known.own_words(&OwnPrograms::beside(asked.directory));
+        }
         self.loader.known.own_words(&self.loader.words);
         if asked.args.trim().is_empty()
             && COMMAND_MODULES.contains(&asked.module.rsplit('.').next().unwrap_or_default())

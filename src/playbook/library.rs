@@ -54,7 +54,8 @@ impl LoadState<'_> {
     /// configuration says.
     fn own_file(&self, name: &str, around: &InheritedKeywords) -> Option<PathBuf> {
         let roles = self.open_roles.iter().rev().cloned().chain(around.role.iter().map(|role| role.path.clone()));
-        let beside = roles.chain([self.base.directory.clone()]);
+        let own = Some(self.base.directory.clone()).filter(|_| !self.loader.ignores_beside);
+        let beside = roles.chain(own);
         let all = beside.chain(self.all_roles.iter().map(|role| role.path.clone()));
         let mut places = all.map(|place| place.join("library")).chain(self.loader.library.iter().cloned());
         places.find_map(|place| self.library(&normal(&place)).get(name).cloned())

@@ -83,6 +83,8 @@ pub struct Loader {
     pub library: Vec<PathBuf>,
     /// Those of filters and lookups, after those beside the playbook.
     pub words: OwnPrograms,
+    /// What is beside the playbook, such as `library/`, `roles/` and `group_vars/`, is ignored: another user may have written it.
+    pub ignores_beside: bool,
     /// What plays are that do not say.
     pub play_defaults: PlayDefaults,
     pub hooks: HookFiles,
@@ -114,6 +116,7 @@ impl Loader {
             collections: Vec::new(),
             library: Vec::new(),
             words: OwnPrograms::default(),
+            ignores_beside: false,
             play_defaults: PlayDefaults::default(),
             hooks: HookFiles::default(),
             surroundings: Arc::default(),

@@ -64,11 +64,14 @@ impl LoadState<'_> {
     ) -> Option<PathBuf> {
         // `playbooks/` and `roles/` side by side is the layout of this project, and of many others.
         let beside = self.base.directory.parent().map(|parent| parent.join("roles"));
-        let mut places = vec![self.base.directory.join("roles")];
-        places.extend(beside.filter(|_| self.base.directory.file_name().is_some_and(|name| name == "playbooks")));
+        let mut places = Vec::new();
+        if !self.loader.ignores_beside {
+            places.push(self.base.directory.join("roles"));
+            places.extend(beside.filter(|_| self.base.directory.file_name().is_some_and(|name| name == "playbooks")));
+        }
         places.extend(self.loader.roles_path.iter().cloned());
         places.extend(around.role.iter().map(|role| parent(&role.path)));
-        places.push(self.base.directory.clone());
+        places.extend(Some(self.base.directory.clone()).filter(|_| !self.loader.ignores_beside));
         let name_path = self.loader.surroundings.expand_home(name);
         let short = !is_collection_name(name) && !name.contains('/');
         let long =
@@ -108,8 +111,8 @@ impl LoadState<'_> {
         let below: PathBuf = ["ansible_collections", namespace, collection, "roles"].iter().collect();
         // A role in a directory of roles: `a.b`.
         let below = below.join(role.replace('.', "/"));
-        let beside = self.base.directory.join("collections");
-        let places = std::iter::once(&beside).chain(&self.loader.collections);
+        let beside = Some(self.base.directory.join("collections")).filter(|_| !self.loader.ignores_beside);
+        let places = beside.iter().chain(&self.loader.collections);
         places.map(|place| normal(&place.join(&below))).collect()
     }
 

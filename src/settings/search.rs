@@ -1,6 +1,5 @@
 //! The one configuration file that counts.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ pub(super) fn config_file(around: &ProcessEnvironment) -> (Option<PathBuf>, Vec<
     }
     let beside = around.directory.join("ansible.cfg");
     if readable(&beside) {
-        let Some(doubt) = [&around.directory, &beside].into_iter().find_map(|path| doubt_about(path, around)) else {
+        let Some(doubt) = [&around.directory, &beside].into_iter().find_map(|path| around.doubt_about(path)) else {
             return (Some(beside), warnings);
         };
         let hint = "set ANSIBLE_CONFIG to it, or change the owner or mode";
@@ -33,19 +32,6 @@ pub(super) fn config_file(around: &ProcessEnvironment) -> (Option<PathBuf>, Vec<
     let home = around.home.as_ref().map(|home| home.join(".ansible.cfg"));
     let found = home.into_iter().chain([around.etc.join("ansible.cfg")]).find(|path| readable(path));
     (found, warnings)
-}
-
-/// Why another user may have written a file, or files of a directory: what it says starts programs. A group may share a directory, as
-/// with Ansible. With sudo, the user who called it counts as this one, as with git.
-fn doubt_about(path: &Path, around: &ProcessEnvironment) -> Option<String> {
-    let found = std::fs::metadata(path).ok()?;
-    if found.mode() & 0o002 != 0 {
-        return Some(format!("every user can write to {}", path.display()));
-    }
-    let me = rustix::process::geteuid().as_raw();
-    let caller = around.variable("SUDO_UID").filter(|_| me == 0).and_then(|id| id.parse().ok());
-    let is_own = [Some(0), Some(me), caller].contains(&Some(found.uid()));
-    (!is_own).then(|| format!("{} belongs to another user", path.display()))
 }
 
 fn readable(path: &Path) -> bool {

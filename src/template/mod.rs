@@ -61,6 +61,8 @@ const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
 pub struct Templar {
     /// Whether a condition may be of any type, and is true as in Python (`allow_broken_conditionals`).
     pub lenient: bool,
+    /// Lookups and filters start no program: the playbook is only checked, and may be anybody's.
+    starts_nothing: bool,
     surroundings: Arc<ProcessEnvironment>,
     /// Of the run's own filters and lookups.
     engine: RwLock<&'static Engine>,
@@ -116,6 +118,11 @@ impl Templar {
         Arc::new(Templar { lenient, surroundings, ..Templar::default() })
     }
 
+    /// For checking playbooks that may be anybody's: no template starts a program.
+    pub fn for_checks() -> Arc<Self> {
+        Arc::new(Templar { starts_nothing: true, ..Templar::default() })
+    }
+
     /// What its templates see of the environment.
     pub fn surroundings(&self) -> &Arc<ProcessEnvironment> {
         &self.surroundings
@@ -137,6 +144,7 @@ impl Templar {
     fn scoped(&self, mut scope: Scope) -> Scope {
         scope.engine = *self.engine.read();
         scope.surroundings = self.surroundings.clone();
+        scope.starts_nothing = self.starts_nothing;
         scope
     }
 

@@ -16,6 +16,9 @@ use super::{Error, Scope, lazy};
 use crate::value::Value;
 use crate::value::{mapping, read};
 
+/// Why a program did not run where playbooks are only checked.
+pub(super) const NOT_STARTED: &str = "and no program is started for a check";
+
 /// `value | _own('name', args...)`
 pub(super) fn filter(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, minijinja::Error> {
     let (value, name) = (args.req("value")?, args.text_argument("name")?);
@@ -56,6 +59,9 @@ pub(super) fn lookup(
 
 /// Runs a program in the playbook's directory. If it fails, the error shows its standard error.
 fn run(program: &Path, asked: &Value, scope: &Scope) -> Result<Value, String> {
+    if scope.starts_nothing {
+        return Err(format!("is a program, {NOT_STARTED}: {}", program.display()));
+    }
     super::waiting(|| run_here(program, asked, scope))
 }
 

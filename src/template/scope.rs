@@ -23,6 +23,8 @@ pub struct Scope {
     pub surroundings: Arc<ProcessEnvironment>,
     /// What lookups may ask of the run around; None: there is none yet.
     pub outside: Option<Arc<dyn LookupHost>>,
+    /// Lookups and filters start no program, as the [`Templar`](super::Templar) says.
+    pub(super) starts_nothing: bool,
     /// The engine of the run, with the programs of its project.
     pub(super) engine: &'static Engine,
 }

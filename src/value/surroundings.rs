@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -80,6 +81,19 @@ impl ProcessEnvironment {
     pub fn cache(&self) -> Option<PathBuf> {
         let named = self.variable("XDG_CACHE_HOME").map(PathBuf::from);
         named.or_else(|| self.home.as_ref().map(|home| home.join(".cache")))
+    }
+
+    /// Why another user may have written a file, or files of a directory: what they say starts programs. A group may share a directory,
+    /// as with Ansible. With sudo, the user who called it counts as this one, as with git.
+    pub fn doubt_about(&self, path: &Path) -> Option<String> {
+        let found = std::fs::metadata(path).ok()?;
+        if found.mode() & 0o002 != 0 {
+            return Some(format!("every user can write to {}", path.display()));
+        }
+        let me = rustix::process::geteuid().as_raw();
+        let caller = self.variable("SUDO_UID").filter(|_| me == 0).and_then(|id| id.parse().ok());
+        let is_own = [Some(0), Some(me), caller].contains(&Some(found.uid()));
+        (!is_own).then(|| format!("{} belongs to another user", path.display()))
     }
 
     /// A variable of the environment; an empty one counts as none.

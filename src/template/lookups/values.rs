@@ -60,6 +60,9 @@ pub(super) fn lookup_lines(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Erro
 }
 
 fn output(call: &LookupCall<'_>, command: &str) -> Result<String, Error> {
+    if call.scope.starts_nothing {
+        return Err(fail(format!("this lookup runs {command:?}, {}", crate::template::own::NOT_STARTED)));
+    }
     let mut shell = call.scope.surroundings.command("/bin/sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit());
     if call.scope.base.is_dir() {
