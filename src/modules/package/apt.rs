@@ -457,7 +457,9 @@ impl Apt {
         let release = release.flat_map(|option| ["-o".to_owned(), option]);
         let argv = ["apt-cache"].iter().chain(KEEPS_NOTHING).map(|word| (*word).to_owned()).chain(release);
         let argv = argv.chain(["policy".to_owned()]).chain(names.iter().map(|name| (*name).to_owned()));
-        Ok(probe.query(&in_english(Command::program(argv))).await?)
+        let argv: Vec<String> = argv.collect();
+        let output = probe.query(&in_english(Command::program(argv.clone()))).await?;
+        if output.code == 0 { Ok(output) } else { Err(failure(&argv, &output)) }
     }
 
     /// The file's path, if the package in it is not installed in that version.

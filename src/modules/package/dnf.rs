@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{failure, first_of, in_english, run, said};
+use super::{database_error, failure, first_of, in_english, run, said};
 use crate::modules::execution::quote;
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
@@ -319,16 +319,27 @@ impl Dnf {
         let root = self.root().map(|root| format!("--root={}", quote(root))).unwrap_or_default();
         let line = format!(
             "for n in {}; do case $n in /*.rpm) n=$(rpm -qp --qf '%{{NAME}}-%{{VERSION}}-%{{RELEASE}}.%{{ARCH}}' \"$n\" 2>/dev/null) ;; esac; \
-             if rpm {root} -q -- \"$n\" >/dev/null 2>&1 || rpm {root} -q --whatprovides -- \"$n\" >/dev/null 2>&1; \
-             then echo 1; else echo 0; fi; done",
+             e=$({{ rpm {root} -q -- \"$n\" >/dev/null || rpm {root} -q --whatprovides -- \"$n\" >/dev/null; }} 2>&1); \
+             printf '%s %s\\n' $? \"$(printf %s \"$e\" | tr '\\n' '\\t')\"; done",
             names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(" ")
         );
-        let output = probe.query(&Command::shell(line)).await?;
-        let found: Vec<bool> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line == "1").collect();
-        match found.len() == names.len() {
-            true => Ok(found),
-            false => Err(Error::failed("cannot list the installed packages: rpm failed")),
+        let output = probe.query(&in_english(Command::shell(line))).await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let answers: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+        if answers.len() != names.len() {
+            return Err(Error::failed("cannot list the installed packages: rpm failed"));
         }
+        let is_installed = |(name, (code, words)): (&&str, &(&str, &str))| {
+            let failed = |why: &str| Err(Error::failed(format!("cannot query the package {name}: {why}")));
+            let words = words.replace('\t', "\n");
+            match (code.parse::<u8>(), database_error(&words, "error: file ")) {
+                (Ok(0), _) => Ok(true),
+                (Ok(..126), None) => Ok(false),
+                (_, Some(error)) => failed(error),
+                (_, None) => failed(&format!("rpm ended with code {code}")),
+            }
+        };
+        names.iter().zip(&answers).map(is_installed).collect()
     }
 
     /// Which packages have a newer version.

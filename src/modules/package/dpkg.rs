@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::matches;
+use super::{failure, in_english, matches};
 use crate::modules::Error;
 use crate::remote::{Command, Probe};
 
@@ -14,6 +14,8 @@ pub(super) struct Installed {
     versions: BTreeMap<String, String>,
     /// Names that installed packages provide.
     provided: BTreeSet<String>,
+    /// Packages that dpkg did not finish: some of their files are there. By name, and by `name:architecture`.
+    unfinished: BTreeSet<String>,
 }
 
 /// One package as written: `name`, `name=version`, `name:architecture`.
@@ -58,7 +60,12 @@ impl Spec {
 impl Installed {
     pub(super) async fn read_installed(probe: &Probe) -> Result<Installed, Error> {
         let format = "${db:Status-Abbrev}\\t${Package}\\t${Architecture}\\t${Version}\\t${Provides}\\n";
-        let output = probe.query(&Command::program(["dpkg-query", "-W", "-f", format])).await?;
+        let argv = ["dpkg-query", "-W", "-f", format];
+        let output = probe.query(&in_english(Command::program(argv))).await?;
+        // 1: there is no package at all.
+        if !matches!(output.code, 0 | 1) {
+            return Err(failure(&["dpkg-query".to_owned(), "-W".to_owned()], &output));
+        }
         Ok(Installed::parse(&String::from_utf8_lossy(&output.stdout)))
     }
 
@@ -68,8 +75,14 @@ impl Installed {
             let fields: Vec<&str> = line.split('\t').collect();
             let [state, name, architecture, version, provides] = fields[..] else { continue };
             // The second letter is what a package is: `i` means installed and configured.
-            if state.chars().nth(1) != Some('i') {
-                continue;
+            match state.chars().nth(1) {
+                Some('i') => {}
+                // Not installed; only its configuration is left.
+                Some('n' | 'c') | None => continue,
+                Some(_) => {
+                    installed.unfinished.extend([name.to_owned(), format!("{name}:{architecture}")]);
+                    continue;
+                }
             }
             installed.versions.insert(name.to_owned(), version.to_owned());
             installed.versions.insert(format!("{name}:{architecture}"), version.to_owned());
@@ -95,7 +108,7 @@ impl Installed {
 
     /// Whether a package itself is there: what can be removed.
     pub(super) fn has_itself(&self, spec: &Spec) -> bool {
-        self.installed_version(&spec.name).is_some() || self.versions.keys().any(|name| matches(&spec.name, name))
+        self.versions.keys().chain(&self.unfinished).any(|name| matches(&spec.name, name))
     }
 
     pub(super) fn installed_version(&self, name: &str) -> Option<&str> {
@@ -221,6 +234,17 @@ mod tests {
         for written in ["gone", "curl:arm64", "curl=8*", "no", "mail-transport-agent=1", "x*", "curl>=8", "none>=1"] {
             assert!(!has(written), "{written}");
         }
+    }
+
+    #[test]
+    fn what_dpkg_did_not_finish_is_removed_and_installed_again() {
+        let text = "iU \tunpacked\tamd64\t1\t\niF \thalf\tall\t1\t\nrc \tgone\tall\t1\t\nun \tnever\tall\t\t\n";
+        let installed = Installed::parse(text);
+        let spec = |name: &str| Spec::parse_package_spec(name).unwrap();
+        for name in ["unpacked", "unpacked:amd64", "half", "unp*"] {
+            assert!(installed.has_itself(&spec(name)) && !installed.is_installed(&spec(name)), "{name}");
+        }
+        assert!(!installed.has_itself(&spec("gone")) && !installed.has_itself(&spec("never")));
     }
 
     #[test]

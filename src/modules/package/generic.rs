@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::apt::{self, Apt};
 use super::dnf::{self, Dnf};
-use super::{first_of, run, said};
+use super::{database_error, first_of, in_english, run, said};
 use crate::modules::execution::quote;
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan, arguments};
 use crate::remote::{Command, Probe, Remote};
@@ -105,6 +105,8 @@ pub(crate) enum PackageChange {
 struct BasicPackageManager {
     /// Says what is installed, with versions; the names follow.
     query: &'static str,
+    /// How an error begins that only says that a package is not installed.
+    absent: &'static str,
     install: &'static [&'static str],
     latest: &'static [&'static str],
     remove: &'static [&'static str],
@@ -202,8 +204,10 @@ impl Package {
         let mut there = Vec::new();
         let mut missing = Vec::new();
         for name in &names {
-            let query = Command::shell(format!("{} {} >/dev/null 2>&1", tool.query, quote(name)));
-            match probe.query(&query).await?.code {
+            let query = Command::shell(format!("{} {} >/dev/null", tool.query, quote(name)));
+            let output = probe.query(&in_english(query)).await?;
+            let words = String::from_utf8_lossy(&output.stderr);
+            match output.code {
                 0 => there.push(name.clone()),
                 // The program was killed, or cannot be run.
                 code @ 126.. => {
@@ -212,7 +216,10 @@ impl Package {
                         "cannot query the package {name}: {query} ended with code {code}"
                     )));
                 }
-                _ => missing.push(name.clone()),
+                _ => match database_error(&words, tool.absent) {
+                    Some(error) => return Err(Error::failed(format!("cannot query the package {name}: {error}"))),
+                    None => missing.push(name.clone()),
+                },
             }
         }
         let (verb, wanted) = match state {
@@ -253,18 +260,21 @@ fn simple(tool: &str) -> Result<BasicPackageManager, Error> {
     match tool {
         "apk" => Ok(BasicPackageManager {
             query: "apk info -e -v",
+            absent: "",
             install: &["apk", "add"],
             latest: &["apk", "add", "-u"],
             remove: &["apk", "del"],
         }),
         "zypper" => Ok(BasicPackageManager {
             query: "rpm -q --whatprovides",
+            absent: "error: file ",
             install: &["zypper", "--non-interactive", "install", "--"],
             latest: &["zypper", "--non-interactive", "install", "--"],
             remove: &["zypper", "--non-interactive", "remove", "--"],
         }),
         "pacman" => Ok(BasicPackageManager {
             query: "pacman -Q",
+            absent: "error: package ",
             install: &["pacman", "-S", "--noconfirm", "--needed"],
             latest: &["pacman", "-Sy", "--noconfirm", "--needed"],
             remove: &["pacman", "-R", "--noconfirm"],
