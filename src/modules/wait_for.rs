@@ -244,7 +244,14 @@ impl WaitFor {
 
     /// How many connections to the port there are, of states that count, from hosts that count.
     async fn connections(&self, probe: &Probe, port: u16) -> Result<usize, Error> {
-        let output = probe.query(&Command::shell("cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; exit 0")).await?;
+        // A system without IPv6 has no second list.
+        let line = "cat /proc/net/tcp && { [ ! -e /proc/net/tcp6 ] || cat /proc/net/tcp6; }";
+        let output = probe.query(&Command::shell(line)).await?;
+        if output.code != 0 {
+            let words = String::from_utf8_lossy(&output.stderr);
+            let why = format!("exit code {} {}", output.code, words.trim());
+            return Err(Error::failed(format!("cannot read the connections in /proc/net/tcp: {}", why.trim())));
+        }
         let text = String::from_utf8_lossy(&output.stdout);
         let states: Vec<&str> = self.active_connection_states.iter().filter_map(|name| state_number(name)).collect();
         let excluded: Vec<String> =
@@ -364,6 +371,17 @@ mod tests {
         assert!(!counts(line, 2379, &["01"], &kernel_addresses("10.0.0.2")));
         assert!(!counts("  sl  local_address rem_address   st", 2379, &["01"], &[]));
         assert_eq!(kernel_addresses("::1"), ["00000000000000000000000001000000"]);
+    }
+
+    #[tokio::test]
+    async fn connections_that_cannot_be_read_are_not_gone() {
+        let programs = tempfile::tempdir().unwrap();
+        crate::value::testing::write_program(programs.path().join("cat"), "#!/bin/sh\nkill -9 $$\n");
+        let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+        let bench = Bench::with_environment(&[("PATH", &path)]).await;
+        let told = bench.failure("wait_for: {port: 1, state: drained, timeout: 1}").await;
+        assert!(told.starts_with("cannot read the connections in /proc/net/tcp: exit code 137"), "{told}");
+        bench.close().await;
     }
 
     #[tokio::test]
