@@ -49,7 +49,7 @@ impl Local for WaitForConnection {
             pause: Duration::from_secs(self.sleep),
             all: Duration::from_secs(self.timeout).saturating_sub(clock.elapsed()),
         };
-        let reached = reach(here, &patience, BOOT_ID, |_| true).await;
+        let reached = reach(here, &patience, "echo up", |_| true).await;
         let outcome = Outcome::default().with("elapsed", clock.elapsed().as_secs());
         Ok(ModuleResult::unchanged(match reached {
             Ok(_) => outcome,
@@ -68,10 +68,19 @@ pub(super) struct RetryLimits {
 /// Prints the identity of this start of the host's system.
 pub(super) const BOOT_ID: &str = "cat /proc/sys/kernel/random/boot_id";
 
-/// What the command says of this start of the host's system; empty if it says nothing.
+/// What the command says of this start of the host's system. A command that fails or says nothing is an error: its answer would differ
+/// from that of any start.
 pub(super) async fn boot_id(remote: &Remote, command: &str) -> Result<String, Error> {
     let output = remote.query(&Command::shell(command)).await?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let why = match output.code {
+        0 if !text.is_empty() => return Ok(text),
+        0 => "printed nothing".to_owned(),
+        code => format!("ended with code {code}"),
+    };
+    Err(Error::failed(format!(
+        "cannot read the boot time of the host, which shows whether it rebooted: {command:?} {why}"
+    )))
 }
 
 /// Tries until the host answers with a boot that is good; or says why it did not.
