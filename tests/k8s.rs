@@ -68,6 +68,18 @@ fn what_it_refuses_for_good_is_not() {
     assert!(code == 2 && reported.contains("configmaps is forbidden"), "{reported}");
 }
 
+/// An ingress without a backend says the same of every page.
+#[test]
+fn a_page_that_is_not_found_says_nothing_of_the_cluster() {
+    let page = ("404 Not Found", "404 page not found");
+    let (code, told) = reported(vec![page, page]);
+    assert!(code == 2 && told.contains("is not a Kubernetes API"), "{told}");
+    let (code, told) = reported(vec![page, ("200 OK", r#"{"kind": "APIGroupList", "groups": []}"#)]);
+    assert!(code == 0 && told.contains("\"api_found\": false"), "{told}");
+    let never = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden"}"#;
+    assert_eq!(reported(vec![page, ("403 Forbidden", never)]).0, 0);
+}
+
 #[test]
 fn an_answer_without_end_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

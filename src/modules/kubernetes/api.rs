@@ -72,9 +72,7 @@ impl Api {
         let (resource, capabilities) = match found {
             Ok(found) => found,
             Err(kube::Error::Discovery(_)) => return Ok(None),
-            // A group that there is not is a page that there is not, in words of the server's own.
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-            Err(error) => return Err(explain(error, &what)),
+            Err(error) => return self.absence(error, &what).await.map(|()| None),
         };
         let found = Kind { resource, namespaced: capabilities.scope == Scope::Namespaced };
         self.kinds.lock().insert(key, found.clone());
@@ -87,9 +85,7 @@ impl Api {
         let request = Request::new(&*place.path).get(&place.name, &GetParams::default());
         match self.send(&what, request).await? {
             Ok(object) => Ok(Some(object)),
-            // Not is_not_found: a kind that was removed meanwhile responds "page not found", without a known reason.
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(explain(error, &what)),
+            Err(error) => self.absence(error, &what).await.map(|()| None),
         }
     }
 
@@ -138,8 +134,33 @@ impl Api {
         let what = format!("delete {}", place.label);
         match self.send(&what, Request::new(&*place.path).delete(&place.name, params)).await? {
             Ok(answer) => Ok(Some(answer)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(explain(error, &what)),
+            Err(error) => self.absence(error, &what).await.map(|()| None),
+        }
+    }
+
+    /// Whether an error only says that there is no such thing; all others stay errors. The API says so of an object by a status. Of a
+    /// group or a kind that it does not have it says `page not found`, as any web server does: an ingress without a backend knows
+    /// nothing of the cluster. So such a server is asked for its groups.
+    async fn absence(&self, error: kube::Error, what: &str) -> Result<(), Error> {
+        let status = match &error {
+            kube::Error::Api(status) if status.code == 404 => status,
+            _ => return Err(explain(error, what)),
+        };
+        if status.is_not_found() {
+            return Ok(());
+        }
+        let groups = hyper::Request::get("/apis").body(Vec::new());
+        let groups = groups.map_err(|error| Error::failed(format!("cannot {what}: {error}")))?;
+        match limited(what, self.client.request::<Json>(groups)).await? {
+            Ok(list) if list["kind"] == "APIGroupList" => Ok(()),
+            // It says so itself.
+            Err(kube::Error::Api(status)) if matches!(status.reason.as_str(), "Forbidden" | "Unauthorized") => Ok(()),
+            _ => Err(Error::Failed {
+                message: format!("cannot {what}: the server responds with HTTP 404, and is not a Kubernetes API"),
+                hint: Some(
+                    "check the server's URL in the kubeconfig, and what is between the host and the API".to_owned(),
+                ),
+            }),
         }
     }
 
