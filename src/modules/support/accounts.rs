@@ -54,16 +54,26 @@ pub(in crate::modules) struct Accounts {
 /// Asks for a user, the groups and the tools in one request. Without getent (busybox) the files themselves are read.
 pub(in crate::modules) async fn read_accounts(probe: &Probe, user: &str) -> Result<Accounts, Error> {
     let line = format!(
-        "n={}\n\
-         field() {{ getent \"$1\" \"$n\" 2>/dev/null || awk -F: -v n=\"$n\" '$1 == n' \"/etc/$1\" 2>/dev/null; }}\n\
+        // 2: getent knows no such name. 127: there is no such program. From 128 on it was killed.
+        "n={}\nb=0\n\
+         field() {{ getent \"$1\" \"$n\" 2>/dev/null; g=$?\n\
+         [ $g != 0 ] || return 0\n\
+         awk -F: -v n=\"$n\" '$1 == n' \"/etc/$1\" 2>/dev/null; a=$?\n\
+         if [ $g -ge 128 ]; then b=$g; elif [ $a -ge 126 ] && [ $g != 2 ]; then b=$a; fi; }}\n\
          echo @passwd; field passwd\n\
          echo @shadow; field shadow\n\
-         echo @group; getent group 2>/dev/null || cat /etc/group\n\
+         echo @group; getent group 2>/dev/null; g=$?\n\
+         [ $g -lt 128 ] || b=$g\n\
+         [ $g = 0 ] || cat /etc/group || {{ g=$?; [ $g -lt 126 ] || b=$g; }}\n\
          echo @tools; for t in useradd adduser; do command -v $t; done\n\
-         exit 0",
+         exit $b",
         quote(user)
     );
     let output = probe.query(&Command::shell(line)).await?;
+    if output.code != 0 {
+        let message = format!("cannot look up the user {user}: getent or awk ended with code {}", output.code);
+        return Err(Error::failed(message));
+    }
     Ok(Accounts::parse(&String::from_utf8_lossy(&output.stdout), user))
 }
 
@@ -194,6 +204,25 @@ mod tests {
         let ages = [Some(0), Some(99999), Some(7), None];
         assert_eq!(accounts.shadow, Some(ShadowEntry { password: "!$6$x".into(), expires: Some(20000), ages }));
         assert_eq!(accounts.tools, Some(AccountTools::Shadow));
+    }
+
+    /// Without an answer nobody knows whether the user is there.
+    #[tokio::test]
+    async fn a_program_that_was_killed_is_no_answer() {
+        use crate::modules::testing::Bench;
+        let programs = tempfile::tempdir().unwrap();
+        let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+        let bench = Bench::with_environment(&[("PATH", &path)]).await;
+        for (text, killed) in [("kill -9 $$", true), ("[ $1 != group ] || kill -9 $$; exit 2", true), ("exit 2", false)]
+        {
+            crate::value::testing::write_program(programs.path().join("getent"), format!("#!/bin/sh\n{text}\n"));
+            let read = read_accounts(bench.remote(), "no-such-user-x").await;
+            match read {
+                Ok(accounts) => assert!(!killed && accounts.account.is_none(), "{text}"),
+                Err(error) => assert!(killed && error.to_string().contains("ended with code 137"), "{text}: {error}"),
+            }
+        }
+        bench.close().await;
     }
 
     #[test]
