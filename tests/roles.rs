@@ -1,5 +1,8 @@
 //! Our own roles and playbooks: they load, every variable is documented, and their names are those that windlass uses. What they do to hosts: `tests/e2e/`.
 
+#[path = "shared/program.rs"]
+mod program;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -751,4 +754,42 @@ fn names_that_are_shared_with_roles_are_written_in_one_file() {
         }
     }
     assert!(wrong.is_empty(), "use src/resource/names.rs: {wrong:#?}");
+}
+
+/// The script of a task, run with other programs in its way: nobody may take a load balancer that does not answer for one without
+/// connections.
+#[test]
+fn a_load_balancer_that_does_not_answer_is_not_drained() {
+    let text = std::fs::read_to_string("roles/load_balancer/tasks/drain.yml").unwrap();
+    let tasks: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+    let script = tasks[0]["ansible.builtin.shell"]["cmd"].as_str().unwrap().to_owned();
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    let socat = "#!/bin/sh\nread -r line\necho \"$line\" >>\"$log\"\n[ \"$line\" = 'show stat' ] || exit 0\n\
+                 [ \"$(wc -l <\"$log\")\" -lt \"$fails_from\" ] || exit 1\n\
+                 [ -z \"$silent\" ] || exit 0\necho '# pxname,svname'\n\
+                 for h in h1 h2; do echo \"whole,$h,0,0,$connections,,,,,,,,,,,,,UP,\"; done\n";
+    for (name, text) in [("socat", socat), ("systemctl", "#!/bin/sh\nexit $unit_state\n")] {
+        program::write_program(at(name), text);
+    }
+    let run = |changes: &[(&str, &str)]| {
+        std::fs::write(at("log"), "").unwrap();
+        let path = format!("{}:{}", scratch.path().display(), std::env::var("PATH").unwrap());
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).env("PATH", path).env("log", at("log")).env("socket", at("socket"));
+        command.envs([("unit", "lb"), ("server", "h1"), ("seconds", "1"), ("unit_state", "0"), ("connections", "0")]);
+        command.envs([("fails_from", "99"), ("silent", "")]).envs(changes.iter().copied());
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), std::fs::read_to_string(at("log")).unwrap())
+    };
+    let (code, out, asked) = run(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), "connections left: 0\n"));
+    assert!(asked.contains("set server whole/h1 state drain\nset server apiserver/h1 state drain\n"), "{asked}");
+    assert_eq!(run(&[("connections", "2")]).1, "connections left: 2\n");
+    for failing in [("fails_from", "1"), ("fails_from", "5"), ("silent", "1"), ("unit_state", "137")] {
+        let (code, out, _) = run(&[failing, ("seconds", "0")]);
+        assert!(code == Some(1) && out.is_empty(), "{failing:?}: {code:?} {out}");
+    }
+    assert_eq!(run(&[("unit_state", "3")]), (Some(0), String::new(), String::new()));
 }
