@@ -62,10 +62,11 @@ test('an unknown page and an unknown run say so', async ({ page }) => {
 
 test('details of a task are loaded when it is opened', async ({ page, request }) => {
   const { id } = await endedRun(request)
+  const { hosts } = await (await request.get(`api/v1/runs/${id}/tasks`)).json()
   const loaded: string[] = []
   page.on('request', (request) => request.url().includes('/events?') && loaded.push(request.url()))
   await open(page, `/runs/${id}?view=hosts`)
-  await page.locator('main li button').first().click()
+  await page.getByRole('button', { name: hosts[0], exact: true }).click()
   const dialog = page.getByRole('dialog')
   await expect(dialog).toBeVisible()
   const before = loaded.length
