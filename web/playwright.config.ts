@@ -1,9 +1,12 @@
 import { defineConfig, devices } from '@playwright/test'
 
+/** Where sessions and reports go. */
+export const results = process.env.WINDLASS_RESULTS ?? 'test-results'
+
 /** Run against a server: WINDLASS_URL is its address, WINDLASS_LINK the secret of a login link. */
 export default defineConfig({
   testDir: 'tests/browser',
-  outputDir: 'test-results',
+  outputDir: `${results}/output`,
   workers: 1,
   timeout: 180_000,
   use: {
@@ -14,6 +17,6 @@ export default defineConfig({
   },
   projects: [
     { name: 'sign in', testMatch: 'login.spec.ts' },
-    { name: 'views', testIgnore: 'login.spec.ts', dependencies: ['sign in'], use: { storageState: 'test-results/session.json' } },
+    { name: 'views', testIgnore: 'login.spec.ts', dependencies: ['sign in'], use: { storageState: `${results}/session.json` } },
   ],
 })

@@ -1,3 +1,4 @@
+# Takes its turn: every third day, with stand-ins.
 # A program gets a control plane by the API of `windlass serve` alone: it plans, approves, follows and stops. The server is killed in the
 # middle of an apply, which continues, and the stream with it.
 . "$ROOT/tests/e2e/karmada-lib.sh"

@@ -1,3 +1,4 @@
+import { results } from '../../playwright.config'
 import { expect, expectAccessible, test } from './page'
 
 const secret = process.env.WINDLASS_LINK ?? ''
@@ -26,5 +27,5 @@ test('a link signs in once, and leaves the address at once', async ({ page, cont
   expect(page.url()).not.toContain(secret)
   expect(sentTo.replace(`#link=${secret}`, '')).not.toContain(secret)
   expect(await page.evaluate(() => document.cookie)).toBe('')
-  await context.storageState({ path: 'test-results/session.json' })
+  await context.storageState({ path: `${results}/session.json` })
 })
