@@ -23,9 +23,14 @@ impl<T> List<T> {
 
 /// JSON.
 pub(super) fn json_answer(status: StatusCode, value: &impl Serialize) -> Response {
-    let text = serde_json::to_string(value).expect("answers are JSON");
-    let mut response = Response::new(Body::from(text));
+    let mut response = json_text(serde_json::to_string(value).expect("answers are JSON"));
     *response.status_mut() = status;
+    response
+}
+
+/// JSON that is a text already.
+pub(super) fn json_text(text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -117,8 +117,10 @@ fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
     let resources = match resource::load_resources(path, &server.limits) {
         Ok(resources) => resources,
         Err(complaints) => {
-            let texts = complaints.iter().map(|complaint| complaint.to_string());
-            return unusable(texts.collect::<Vec<_>>().join("; "));
+            // The directory is not for everybody to know.
+            let short = |text: String| text.replace(&path.display().to_string(), &file_name(path));
+            let texts = complaints.iter().map(|complaint| short(complaint.to_string()));
+            return unusable(texts.collect::<Vec<_>>().join("\n"));
         }
     };
     let mut deployments = resources.into_iter().filter_map(|resource| match resource {

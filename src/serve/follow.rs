@@ -37,7 +37,10 @@ impl EventFilter {
         if self.host.is_none() && self.task.is_none() {
             return true;
         }
-        let Ok(event) = serde_json::from_str::<Json>(line) else { return false };
+        // Most lines are of other hosts and tasks, and need not be parsed.
+        let may_be = self.task.is_none_or(|task| line.contains(&format!("\"id\":{task}")));
+        let may_be = may_be && self.host.as_deref().is_none_or(|host| line.contains(&Json::from(host).to_string()));
+        let Some(event) = may_be.then(|| serde_json::from_str::<Json>(line).ok()).flatten() else { return false };
         self.host.as_deref().is_none_or(|host| event["host"] == host)
             && self.task.is_none_or(|task| event["task"]["id"] == task)
     }

@@ -84,6 +84,7 @@ struct Server {
     processes: Processes,
     follow: follow::Followers,
     repeats: repeats::Repeats,
+    ended_tasks: tasks::EndedTasks,
     /// The values of the header Host that requests may have.
     hosts: Vec<String>,
 }
@@ -106,6 +107,7 @@ impl Server {
             limits: options.limits,
             follow: follow::Followers::default(),
             repeats: repeats::Repeats::default(),
+            ended_tasks: tasks::EndedTasks::default(),
             hosts: [address.to_string()].into_iter().chain(names).collect(),
         }))
     }

@@ -51,6 +51,7 @@ fn kind_of(path: &str) -> &'static str {
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
         Some("json" | "map") => "application/json",
+        Some("md" | "txt") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }

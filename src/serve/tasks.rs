@@ -1,16 +1,18 @@
 //! The tasks of a run with the result of each host: what its events come to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use axum::response::Response;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value as Json;
+use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::problem::Problem;
 use super::{Server, answers, follow};
-use crate::runs::RecordedRun;
+use crate::runs::{RecordedRun, RunId};
+use crate::value::mutex::Mutex;
 
 /// The tasks of a run by now.
 #[derive(Serialize, JsonSchema)]
@@ -28,6 +30,9 @@ pub(super) struct FoldedTasks {
     /// In the order in which they appeared.
     hosts: Vec<String>,
     tasks: Vec<TaskRow>,
+    /// The same, to find them.
+    #[serde(skip)]
+    known: HashSet<String>,
     #[serde(skip)]
     places: HashMap<u64, usize>,
     #[serde(skip)]
@@ -71,46 +76,87 @@ struct HostResult {
 /// How much of a message is shown here, in characters.
 const LONGEST_TEXT: usize = 2000;
 
+/// What is needed of an event; the rest, such as what a program printed, is passed over.
+#[derive(Deserialize)]
+struct EventHead<'a> {
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    sequence: Option<u64>,
+    #[serde(borrow, default)]
+    time: Cow<'a, str>,
+    #[serde(borrow)]
+    stage: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    play: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    host: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    task: Option<TaskHead<'a>>,
+    #[serde(borrow)]
+    result: Option<ResultHead<'a>>,
+}
+
+#[derive(Deserialize)]
+struct TaskHead<'a> {
+    id: u64,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    role: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    action: Cow<'a, str>,
+    #[serde(borrow)]
+    path: Option<Cow<'a, str>>,
+    #[serde(default)]
+    handler: bool,
+}
+
+#[derive(Deserialize)]
+struct ResultHead<'a> {
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
+    seconds: Option<f64>,
+    #[serde(default)]
+    msg: serde_json::Value,
+    #[serde(default)]
+    hint: serde_json::Value,
+}
+
 impl FoldedTasks {
     /// Adds the next event.
     fn add_event(&mut self, line: &str) {
-        let Ok(event) = serde_json::from_str::<Json>(line) else { return };
-        self.sequence = event["sequence"].as_u64().unwrap_or(self.sequence);
-        match event["event"].as_str().unwrap_or_default() {
-            "play_start" => self.play = event["play"].as_str().map(str::to_owned),
+        let Ok(event) = serde_json::from_str::<EventHead<'_>>(line) else { return };
+        self.sequence = event.sequence.unwrap_or(self.sequence);
+        if event.event == "play_start" {
+            self.play = event.play.as_deref().map(str::to_owned);
+        }
+        let Some(task) = &event.task else { return };
+        match &*event.event {
             "task_start" => {
-                self.row(&event);
+                self.row(&event, task);
             }
             "task_end" => {
-                let seconds =
-                    seconds_between(event["task"]["id"].as_u64().and_then(|id| self.started(id)), &event["time"]);
-                self.row(&event).seconds = seconds;
+                let row = self.row(&event, task);
+                row.seconds = seconds_between(&row.started, &event.time);
             }
-            "host_start" => self.set_result(&event, None),
-            "result" => self.set_result(&event, Some(&event["result"])),
+            "host_start" | "result" => self.set_result(&event, task),
             _ => {}
         }
     }
 
-    fn started(&self, id: u64) -> Option<&str> {
-        self.places.get(&id).map(|place| self.tasks[*place].started.as_str())
-    }
-
-    fn row(&mut self, event: &Json) -> &mut TaskRow {
-        let task = &event["task"];
-        let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-        let place = *self.places.entry(task["id"].as_u64().unwrap_or_default()).or_insert(self.tasks.len());
+    fn row(&mut self, event: &EventHead<'_>, task: &TaskHead<'_>) -> &mut TaskRow {
+        let place = *self.places.entry(task.id).or_insert(self.tasks.len());
         if place == self.tasks.len() {
             self.tasks.push(TaskRow {
-                id: task["id"].as_u64().unwrap_or_default(),
-                stage: event["stage"].as_str().map(str::to_owned),
+                id: task.id,
+                stage: event.stage.as_deref().map(str::to_owned),
                 play: self.play.clone(),
-                name: text(&task["name"]),
-                role: task["role"].as_str().map(str::to_owned),
-                action: text(&task["action"]),
-                path: text(&task["path"]),
-                handler: task["handler"].as_bool().unwrap_or(false),
-                started: text(&event["time"]),
+                name: task.name.to_string(),
+                role: task.role.as_deref().map(str::to_owned),
+                action: task.action.to_string(),
+                path: task.path.as_deref().unwrap_or_default().to_owned(),
+                handler: task.handler,
+                started: event.time.to_string(),
                 seconds: None,
                 results: BTreeMap::new(),
             });
@@ -118,43 +164,74 @@ impl FoldedTasks {
         &mut self.tasks[place]
     }
 
-    /// Sets what a host made of a task; None: it has begun it.
-    fn set_result(&mut self, event: &Json, result: Option<&Json>) {
-        let Some(host) = event["host"].as_str().map(str::to_owned) else { return };
-        if !self.hosts.contains(&host) {
-            self.hosts.push(host.clone());
+    /// Sets what a host made of a task, or that it has begun it.
+    fn set_result(&mut self, event: &EventHead<'_>, task: &TaskHead<'_>) {
+        let Some(host) = &event.host else { return };
+        if !self.known.contains(&**host) {
+            self.known.insert(host.to_string());
+            self.hosts.push(host.to_string());
         }
         let sequence = self.sequence;
-        let row = self.row(event);
-        let found = match result {
+        let found = match &event.result {
             None => HostResult { status: "running".to_owned(), seconds: None, sequence, msg: None, hint: None },
             Some(result) => {
-                let status = result["status"].as_str().unwrap_or("ok").to_owned();
+                let status = result.status.as_deref().unwrap_or("ok").to_owned();
                 let bad = ["failed", "unreachable", "ignored"].contains(&status.as_str());
-                let text = |name: &str| {
-                    let text = result[name].as_str().filter(|_| bad)?;
-                    Some(text.chars().take(LONGEST_TEXT).collect())
+                let text = |text: &serde_json::Value| {
+                    Some(text.as_str().filter(|_| bad)?.chars().take(LONGEST_TEXT).collect())
                 };
-                let seconds = result["seconds"].as_f64().map(|seconds| (seconds * 1000.0).round() / 1000.0);
-                HostResult { seconds, sequence, msg: text("msg"), hint: text("hint"), status }
+                let seconds = result.seconds.map(|seconds| (seconds * 1000.0).round() / 1000.0);
+                HostResult { seconds, sequence, msg: text(&result.msg), hint: text(&result.hint), status }
             }
         };
-        row.results.insert(host, found);
+        self.row(event, task).results.insert(host.to_string(), found);
     }
 }
 
-fn seconds_between(from: Option<&str>, to: &Json) -> Option<f64> {
+fn seconds_between(from: &str, to: &str) -> Option<f64> {
     let moment = |text: &str| chrono::DateTime::parse_from_rfc3339(text).ok();
-    let passed = moment(to.as_str()?)? - moment(from?)?;
+    let passed = moment(to)? - moment(from)?;
     Some(passed.num_milliseconds() as f64 / 1000.0)
+}
+
+/// The tasks of runs that have ended, as they were sent: the last few that people looked at.
+#[derive(Default)]
+pub(super) struct EndedTasks(Mutex<VecDeque<(RunId, Arc<str>)>>);
+
+impl EndedTasks {
+    const MOST: usize = 4;
+    /// Larger ones are made each time, in bytes.
+    const LARGEST: usize = 16 << 20;
+
+    fn find(&self, run: RunId) -> Option<Arc<str>> {
+        self.0.lock().iter().find(|(id, _)| *id == run).map(|(_, text)| text.clone())
+    }
+
+    fn keep(&self, run: RunId, text: &str) {
+        let mut kept = self.0.lock();
+        if text.len() <= Self::LARGEST && kept.iter().all(|(id, _)| *id != run) {
+            kept.truncate(Self::MOST - 1);
+            kept.push_front((run, text.into()));
+        }
+    }
 }
 
 pub(super) async fn show_tasks(call: Call) -> Result<Response, Problem> {
     let run = call.run_of_path().clone();
     let fold = move |server: &Server| {
+        let id = run.start.id;
+        // A run that has ended has all of its events.
+        let has_ended = !run.running;
+        if let Some(text) = server.ended_tasks.find(id).filter(|_| has_ended) {
+            return Ok(answers::json_text(text.to_string()));
+        }
         let mut folded = FoldedTasks::default();
-        follow::for_each_event(server, run.start.id, |line| folded.add_event(line))?;
-        Ok(answers::ok(&RunTasks { run, folded }))
+        follow::for_each_event(server, id, |line| folded.add_event(line))?;
+        let text = serde_json::to_string(&RunTasks { run, folded }).map_err(Problem::internal)?;
+        if has_ended {
+            server.ended_tasks.keep(id, &text);
+        }
+        Ok(answers::json_text(text))
     };
     call.server.blocking(fold).await
 }
