@@ -1,5 +1,7 @@
 /** The API of `windlass serve`, version 1. */
 
+import { stored } from './lib/stored'
+
 export type Right = 'see' | 'plan' | 'approve' | 'stop' | 'admin'
 export type Rights = Record<string, Right[]>
 export interface Session { name: string; rights: Rights; ends: string; version: string }
@@ -75,7 +77,7 @@ export interface Plan {
 
 export interface Token { name: string; rights: Rights; created: string; ends: string | null; last_used: string | null }
 export interface AuditEntry {
-  sequence: number; time: string; who: string; from: string; action: string; target: string | null; outcome: string
+  sequence: number; time: string; who: string; from: string; action: string; target: string; detail: string; outcome: string
 }
 
 export interface Page<T> { items: T[]; next: string | null }
@@ -89,27 +91,41 @@ export class Problem extends Error {
 /** Called when the server does not accept the session any more. */
 export const onSignedOut = { call: () => {} }
 
-export const apiUrl = (path: string) => new URL(`api/v1/${path}`, document.baseURI.replace(/#.*/, '')).href
+const apiUrl = (path: string) => new URL(`api/v1/${path}`, document.baseURI.replace(/#.*/, '')).href
 
-async function request(method: string, path: string, body?: unknown, accept = 'application/json'): Promise<Response> {
+/** The half of a session that is not in its cookie: a cookie goes to every port of 127.0.0.1. */
+const KEY = 'windlass.key'
+
+interface Options { body?: unknown; accept?: string; signal?: AbortSignal }
+
+async function request(method: string, path: string, options: Options = {}): Promise<Response> {
+  const { body, accept = 'application/json', signal } = options
+  const key = stored.get(KEY)
   const headers: Record<string, string> = { Accept: accept }
+  if (key !== null) headers['Windlass-Key'] = key
   if (method !== 'GET') headers['Content-Type'] = 'application/json'
   let response: Response
   try {
-    response = await fetch(apiUrl(path), { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+    response = await fetch(apiUrl(path), { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) })
   } catch {
     throw new Problem(0, 'NoConnection', '')
   }
   if (response.ok) return response
-  if (response.status === 401 && path !== 'session') onSignedOut.call()
+  if (response.status === 401) {
+    const now = stored.get(KEY)
+    // A new session has begun meanwhile, maybe in another tab.
+    if (now !== null && now !== key) return request(method, path, options)
+    stored.remove(KEY)
+    if (path !== 'session') onSignedOut.call()
+  }
   const problem = await response.json().catch(() => ({}))
   const detail = problem.detail ?? `${response.status} ${problem.title ?? response.statusText}`
   throw new Problem(response.status, problem.code ?? '', detail, problem.hint ?? null)
 }
 
 const get = async <T>(path: string): Promise<T> => (await request('GET', path)).json()
-const text = async (path: string): Promise<string> => (await request('GET', path, undefined, 'text/plain')).text()
-const post = async <T>(path: string, body: unknown): Promise<T> => (await request('POST', path, body)).json()
+const text = async (path: string): Promise<string> => (await request('GET', path, { accept: 'text/plain' })).text()
+const post = async <T>(path: string, body: unknown): Promise<T> => (await request('POST', path, { body })).json()
 const part = encodeURIComponent
 
 function query(values: Record<string, string | number | null | undefined>): string {
@@ -118,9 +134,13 @@ function query(values: Record<string, string | number | null | undefined>): stri
 }
 
 export const api = {
-  signIn: (secret: string) => post<Session>('sessions', { secret }),
+  async signIn(secret: string): Promise<Session> {
+    const { key, ...session } = await post<Session & { key: string }>('sessions', { secret })
+    stored.set(KEY, key)
+    return session
+  },
   session: () => get<Session>('session'),
-  signOut: () => request('DELETE', 'session'),
+  signOut: () => request('DELETE', 'session').finally(() => stored.remove(KEY)),
   deployments: () => get<Page<Deployment>>('deployments'),
   deployment: (name: string) => get<Deployment>(`deployments/${part(name)}`),
   document: (name: string) => text(`deployments/${part(name)}/document`),
@@ -133,10 +153,12 @@ export const api = {
   tasks: (id: string) => get<Snapshot>(`runs/${part(id)}/tasks`),
   events: (id: string, options: { after?: string | null; host?: string; task?: number }) =>
     get<Page<RunEvent>>(`runs/${part(id)}/events${query(options)}`),
-  eventsUrl: (id: string, after: number) => apiUrl(`runs/${part(id)}/events${query({ after })}`),
+  /** The events after one, as they come: an answer with server-sent events. */
+  eventStream: (id: string, after: number, signal: AbortSignal) =>
+    request('GET', `runs/${part(id)}/events${query({ after })}`, { accept: 'text/event-stream', signal }),
   log: (id: string) => text(`runs/${part(id)}/log`),
-  logUrl: (id: string) => apiUrl(`runs/${part(id)}/log`),
-  stop: (id: string) => request('POST', `runs/${part(id)}/stop`, {}),
+  logFile: async (id: string) => (await request('GET', `runs/${part(id)}/log`, { accept: 'text/plain' })).blob(),
+  stop: (id: string) => request('POST', `runs/${part(id)}/stop`, { body: {} }),
   tokens: () => get<Page<Token>>('tokens'),
   createToken: (token: { name: string; rights: Rights; days: number }) => post<Token & { token: string }>('tokens', token),
   revokeToken: (name: string) => request('DELETE', `tokens/${part(name)}`),

@@ -9,6 +9,10 @@ export const deploymentState = (item: Deployment): string =>
 export const attention = (item: Deployment): 0 | 1 | 2 =>
   item.problem !== null || item.status?.healthy === false ? 0 : item.status === null ? 1 : 2
 
+/** Unhealthy ones first, then invalid files, then those that are not known. */
+export const byAttention = (a: Deployment, b: Deployment): number =>
+  attention(a) - attention(b) || Number(a.problem !== null) - Number(b.problem !== null) || a.name.localeCompare(b.name)
+
 export interface Certificate { component: string; host: string; days: number | null }
 
 /** The certificates, those that end first in front; those that are not known before them. */

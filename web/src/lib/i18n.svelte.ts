@@ -1,13 +1,15 @@
 import { en, type Key, type Texts } from '../locales/en'
+import { showHidden } from './ansi'
+import { stored } from './stored'
 
 export type Locale = 'en' | 'zh'
 export type Values = Record<string, string | number>
 
-/** Fills in `{name}`. Of `one|many`, takes the first text if `n` is 1. */
+/** Fills in `{name}`, with hidden characters made visible. Of `one|many`, takes the first text if `n` is 1. */
 export function fill(text: string, values: Values): string {
   const forms = text.split('|')
   const form = forms.length > 1 && values.n === 1 ? forms[0]! : forms.at(-1)!
-  return form.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
+  return form.replace(/\{(\w+)\}/g, (whole, name: string) => showHidden(String(values[name] ?? whole)))
 }
 
 const STORED = 'windlass.locale'
@@ -18,12 +20,11 @@ class I18n {
 
   /** Loads the language that was chosen here before, or that the browser prefers. */
   start() {
-    const stored = localStorage.getItem(STORED)
-    return this.#load((stored ?? navigator.language).startsWith('zh') ? 'zh' : 'en')
+    return this.#load((stored.get(STORED) ?? navigator.language).startsWith('zh') ? 'zh' : 'en')
   }
 
   choose(locale: Locale) {
-    localStorage.setItem(STORED, locale)
+    stored.set(STORED, locale)
     return this.#load(locale)
   }
 
@@ -42,5 +43,5 @@ export const t = i18n.text
 /** The text of a value that the server may extend: the value itself if the page does not know it. */
 export function tOr(prefix: string, value: string, values: Values = {}): string {
   const key = `${prefix}.${value}`
-  return key in en ? t(key as Key, values) : value
+  return key in en ? t(key as Key, values) : showHidden(value)
 }

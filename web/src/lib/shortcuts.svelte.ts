@@ -1,18 +1,19 @@
 /** Keys that work on every page. They can be switched off, for people who use speech input. */
 
 import { router } from './router.svelte'
+import { stored } from './stored'
 
 const STORED = 'windlass.shortcuts'
 const GO: Record<string, string> = { d: 'deployments', r: 'runs', t: 'tokens', a: 'audit' }
 const SECOND_KEY_MS = 1500
 
 class Shortcuts {
-  on = $state(localStorage.getItem(STORED) !== 'off')
+  on = $state(stored.get(STORED) !== 'off')
   #goUntil = 0
 
   choose(on: boolean) {
     this.on = on
-    localStorage.setItem(STORED, on ? 'on' : 'off')
+    stored.set(STORED, on ? 'on' : 'off')
   }
 
   handle(event: KeyboardEvent, showHelp: () => void) {

@@ -1,3 +1,5 @@
+import { stored } from './stored'
+
 export type Theme = 'auto' | 'light' | 'dark'
 const STORED = 'windlass.theme'
 
@@ -5,12 +7,12 @@ export const theme = $state<{ chosen: Theme }>({ chosen: 'auto' })
 
 export function chooseTheme(chosen: Theme) {
   theme.chosen = chosen
-  localStorage.setItem(STORED, chosen)
+  stored.set(STORED, chosen)
   if (chosen === 'auto') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = chosen
 }
 
 export function startTheme() {
-  const stored = localStorage.getItem(STORED)
-  chooseTheme(stored === 'light' || stored === 'dark' ? stored : 'auto')
+  const before = stored.get(STORED)
+  chooseTheme(before === 'light' || before === 'dark' ? before : 'auto')
 }

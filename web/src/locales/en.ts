@@ -116,7 +116,7 @@ export const en = {
   'output.cut': 'Cut: {lines} lines, {chars} characters of long lines',
   'output.moreLines': '1 more line|{n} more lines',
 
-  'log.plain': 'Open the plain log',
+  'log.save': 'Save the log',
   'log.tail': 'Showing the last {n} of {lines} lines',
   'log.empty': 'The run has printed nothing.',
 
@@ -239,6 +239,7 @@ export const en = {
   'audit.from': 'From',
   'audit.action': 'Action',
   'audit.target': 'Target',
+  'audit.detail': 'Details',
   'audit.outcome': 'Outcome',
   'audit.none': 'No entries.',
 

@@ -117,7 +117,7 @@ export const zh: Texts = {
   'output.cut': '已截断：{lines} 行，以及长行中的 {chars} 个字符',
   'output.moreLines': '还有 {n} 行',
 
-  'log.plain': '打开纯文本日志',
+  'log.save': '保存日志',
   'log.tail': '显示最后 {n} 行，共 {lines} 行',
   'log.empty': '这次运行没有输出。',
 
@@ -240,6 +240,7 @@ export const zh: Texts = {
   'audit.from': '来源',
   'audit.action': '操作',
   'audit.target': '对象',
+  'audit.detail': '详情',
   'audit.outcome': '结果',
   'audit.none': '没有记录。',
 

@@ -1,8 +1,17 @@
+import { readFileSync } from 'node:fs'
 import AxeBuilder from '@axe-core/playwright'
 import { test as base, expect, type APIRequestContext, type Page } from '@playwright/test'
 
 declare global {
   interface Window { cspViolations: string[] }
+}
+
+/** The key that the page keeps of the session that `sign in` has begun. */
+function keyOf(storageState: string): string {
+  const { origins } = JSON.parse(readFileSync(storageState, 'utf8')) as { origins: { localStorage: { name: string; value: string }[] }[] }
+  const key = origins.flatMap((origin) => origin.localStorage).find(({ name }) => name === 'windlass.key')
+  expect(key, 'the page has kept a key').toBeDefined()
+  return key!.value
 }
 
 /** A page that may load nothing from elsewhere, violate no policy and throw no error. */
@@ -30,6 +39,14 @@ export const test = base.extend<{ strict: void }>({
     },
     { auto: true },
   ],
+  // With the cookie and the key of the page. Only these requests: the page itself must send the key without help.
+  request: async ({ playwright, baseURL, storageState }, use) => {
+    const request = await playwright.request.newContext({
+      baseURL, storageState, extraHTTPHeaders: { 'Windlass-Key': keyOf(storageState as string) },
+    })
+    await use(request)
+    await request.dispose()
+  },
 })
 export { expect }
 
@@ -49,9 +66,11 @@ export async function expectNoHorizontalScroll(page: Page) {
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
 }
 
-interface Item { id: string; name: string; command: string; running: boolean; last_sequence: number; problem: string | null; status: unknown; hosts: object }
+interface Item {
+  id: string; name: string; command: string; running: boolean; last_sequence: number; outcome: string | null; problem: string | null; hosts: object
+}
 /** What the server has. */
-export async function items(request: APIRequestContext, path: string): Promise<Item[]> {
+export async function items<T = Item>(request: APIRequestContext, path: string): Promise<T[]> {
   const answer = await request.get(`api/v1/${path}`)
   expect(answer.ok()).toBe(true)
   return (await answer.json()).items
@@ -65,12 +84,12 @@ export async function endedRun(request: APIRequestContext) {
   return run!
 }
 
-/** The newest plan; undefined if there is none. */
+/** The newest plan. */
 export async function planRun(request: APIRequestContext) {
   for (const run of await items(request, 'runs?limit=100')) {
     if (run.command !== 'plan' || run.running) continue
     const answer = await request.get(`api/v1/plans/${run.id}`)
     if (answer.ok()) return { id: run.id, ...(await answer.json()) }
   }
-  return undefined
+  throw new Error('the server has no plan')
 }

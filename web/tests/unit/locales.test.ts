@@ -25,6 +25,7 @@ it('fills in values and chooses between one and many', () => {
   expect(fill('1 host|{n} hosts', { n: 1 })).toBe('1 host')
   expect(fill('1 host|{n} hosts', { n: 0 })).toBe('0 hosts')
   expect(fill('{a} and {b}', { a: '{b}', b: 2 })).toBe('{b} and 2')
+  expect(fill('{a}', { a: 'alice\u202e' })).toBe('alice<U+202E>')
 })
 
 const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => /\.(svelte|ts)$/.test(name))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { attention, certificates, changesByHost, countKinds, deploymentState, sameNames, typedNames } from '../../src/lib/deployments'
+import { attention, byAttention, certificates, changesByHost, countKinds, deploymentState, sameNames, typedNames } from '../../src/lib/deployments'
 import { href, parseRoute } from '../../src/lib/router.svelte'
 
 describe('routes', () => {
@@ -20,6 +20,14 @@ describe('deployments', () => {
     const all = [deployment, { ...deployment, status }, { ...deployment, status: { ...status, healthy: false } }, { ...deployment, problem: 'x' }]
     expect(all.map(attention)).toEqual([1, 2, 0, 0])
     expect(all.map(deploymentState)).toEqual(['unknown', 'healthy', 'unhealthy', 'unreadable'])
+  })
+  it('that are unhealthy come first, and those that are not known before those that are well', () => {
+    const failedLook = { ...status, healthy: false, wrong: ['the last look at the hosts reached none of them'] }
+    const all = [
+      { ...deployment, name: 'c', status }, { ...deployment, name: 'a', status }, { ...deployment, name: 'd' }, { ...deployment, name: 'b', problem: 'x' },
+      { ...deployment, name: 'e', status: failedLook },
+    ]
+    expect(all.sort(byAttention).map((item) => item.name)).toEqual(['e', 'b', 'd', 'a', 'c'])
   })
   it('have certificates, the next to end first', () => {
     const component = { component: 'api', host: 'h1', state: '', ready: true, why: '', leads: false, version: '', port: 1 }
