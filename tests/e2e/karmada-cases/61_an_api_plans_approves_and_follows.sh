@@ -28,6 +28,13 @@ token=$("$WINDLASS" serve token create e2e --right see=prod --right plan=prod --
 api() {
   curl -sS --fail-with-body -X "$1" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' ${3:+--data "$3"} "http://127.0.0.1:$port/api/v1$2"
 }
+# refused CODE METHOD PATH [BODY]: the answer is a problem with this code.
+refused() {
+  local code=$1 answer
+  shift
+  ! answer=$(api "$@" 2>/dev/null) || broken "$* was not refused"
+  [ "$(field 'd["code"]' <<<"$answer")" = "$code" ] || broken "$* was refused with $answer"
+}
 # field EXPRESSION: of the JSON of standard input, here d.
 field() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 # follow RUN [AFTER]: its events until it ends, or the connection does.
@@ -49,10 +56,10 @@ planned
 trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"
 [ "$(api GET "/plans/$plan" | field 'd["approvable"]')" = True ] || broken "the plan cannot be approved"
-! api POST /deployments/prod/runs "{\"command\": \"apply\", \"plan\": \"$plan\", \"digest\": \"0$digest\"}" || broken "another digest was approved"
+refused OtherDigest POST /deployments/prod/runs "{\"command\": \"apply\", \"plan\": \"$plan\", \"digest\": \"0$digest\"}"
 
 run=$(approved)
-! approved || broken "a second apply was started"
+refused AlreadyRunning POST /deployments/prod/runs "{\"command\": \"apply\", \"plan\": \"$plan\", \"digest\": \"$digest\"}"
 case $(api GET "/runs/$run" | field 'd["user"]') in "token e2e by "*) ;; *) broken "the run does not say who started it" ;; esac
 follow "$run" >"$scratch/first.events" &
 follower=$!
@@ -68,7 +75,7 @@ follow "$run" "$last" >"$scratch/second.events"
 # Nothing is missing between the two streams, and nothing came twice.
 cat "$scratch/first.events" "$scratch/second.events" | sed -n 's/^id: //p' >"$scratch/ids"
 seq "$(api GET "/runs/$run" | field 'd["last_sequence"]')" | diff - "$scratch/ids" || broken "the streams do not have each event once"
-! approved || broken "a plan was applied twice"
+refused PlanIsOld POST /deployments/prod/runs "{\"command\": \"apply\", \"plan\": \"$plan\", \"digest\": \"$digest\"}"
 
 look=$(start '{"command": "status"}')
 follow "$look" >/dev/null
@@ -78,6 +85,7 @@ follow "$look" >/dev/null
 sed -i 's#^  controlPlane:#  components: {karmadaScheduler: {extraArgs: {kube-api-burst: "78"}}}\n&#' "$deployments/prod.yaml"
 planned
 run=$(approved)
+stopped=$run
 api POST "/runs/$run/stop" '{}' >/dev/null
 follow "$run" >/dev/null
 [ "$(outcome "$run")" = interrupted ] || broken "the run was not stopped: $(outcome "$run")"
@@ -88,10 +96,11 @@ follow "$run" >/dev/null
 for h in h1 h2 h3; do on $h grep -q kube-api-burst=78 /etc/systemd/system/karmada-scheduler.service || broken "the flag is missing on $h"; done
 
 "$WINDLASS" serve audit >"$scratch/audit"
-grep -q 'token e2e from 127.0.0.1: start a run prod (OtherDigest)$' "$scratch/audit" || broken "a refusal is not in the audit log"
-grep -q "token e2e from 127.0.0.1: stop a run when its running tasks have ended $run\|stop a run" "$scratch/audit" || broken "the stop is not in the audit log"
+grep -q '127.0.0.1  token e2e  OtherDigest  start a run: prod, apply of the plan ' "$scratch/audit" || broken "a refusal is not in the audit log"
+grep -q "127.0.0.1  token e2e  202  stop a run when its running tasks have ended: $stopped$" "$scratch/audit" || broken "the stop is not in the audit log"
+grep -q 'the command line  .*  done  create a token: e2e, see=prod plan=prod approve=prod stop=prod for 90 days$' "$scratch/audit" || broken "the token is not in the audit log"
 "$WINDLASS" serve token revoke e2e
-! api GET /runs >/dev/null 2>&1 || broken "the token was not revoked"
+refused NotLoggedIn GET /runs
 kill "$server"
 wait "$server" || broken "the server does not end well"
 server=
