@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{CliError, ExitCode, launch, note, print, recording, reporting, surroundings};
+use crate::deployment::lock::holder::user_and_machine;
 use crate::launch::options;
-use crate::report::one_line;
+use crate::report::{one_line, plain_json};
 use crate::runs;
 use crate::serve::{
-    ALL, AccessStore, LINK_AGE, Right, Rights, ServeOptions, Token, new_token, openapi_document, serve,
+    ALL, AccessStore, AuditEntry, LINK_AGE, Right, Rights, ServeOptions, Token, new_token, openapi_document, serve,
 };
 use crate::settings::Settings;
 use crate::value::SecretTexts;
@@ -58,21 +59,33 @@ enum ServeAction {
         action: TokenAction,
     },
     /// Print the audit log, oldest entries first; exit code 2 if an entry was changed or is missing
-    Audit,
+    Audit {
+        /// Output format
+        #[arg(short = 'o', long, value_enum, default_value_t = AuditFormat::Table, value_name = "FORMAT")]
+        output: AuditFormat,
+    },
     /// Print the description of the API: OpenAPI 3.1, as JSON
     Openapi,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AuditFormat {
+    Table,
+    /// One object a line
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
 enum TokenAction {
     /// Create a token and print it; it cannot be printed again
     Create {
+        /// At most 63 lower-case letters, digits and dashes
         #[arg(value_name = "NAME")]
         name: String,
         /// A right and the deployment it is for, * for all: see, plan, approve, stop, admin; may be given several times
         #[arg(long = "right", value_name = "RIGHT=DEPLOYMENT", value_parser = right, required = true)]
         rights: Vec<(Right, String)>,
-        /// For how many days it is good
+        /// For how many days it is good, from 1 to 366
         #[arg(long, value_name = "N", default_value_t = 90)]
         days: u32,
     },
@@ -80,17 +93,19 @@ enum TokenAction {
     List,
     /// Revoke a token
     Revoke {
+        /// Name of the token
         #[arg(value_name = "NAME")]
         name: String,
     },
 }
 
 fn right(text: &str) -> Result<(Right, String), String> {
-    let (right, deployment) = text.split_once('=').unwrap_or((text, ALL));
+    let (right, deployment) =
+        text.split_once('=').ok_or_else(|| format!("which deployment? {text}=NAME, or {text}={ALL} for all"))?;
     let names: Vec<&str> = Right::EVERY.into_iter().map(Right::right_name).collect();
     let known = Right::right_named(right).ok_or_else(|| format!("{right:?} is none of {}", names.join(", ")))?;
     match deployment {
-        "" => Err("the name of the deployment is missing: RIGHT=DEPLOYMENT, or RIGHT=* for all".to_owned()),
+        "" => Err(format!("which deployment? {right}=NAME, or {right}={ALL} for all")),
         name => Ok((known, name.to_owned())),
     }
 }
@@ -102,12 +117,15 @@ pub(super) fn run_serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         None => start_server(args, &settings),
         Some(ServeAction::Link { listen, name }) => {
             let person = name.clone().unwrap_or_else(user_name);
-            let secret = access(&settings)?.create_link(&person, SystemTime::now()).map_err(anyhow::Error::new)?;
+            check_person(&person)?;
+            let mut access = access(&settings)?;
+            let secret = access.create_link(&person, SystemTime::now()).map_err(anyhow::Error::new)?;
+            add_audit_entry(&mut access, "create a link", &person, String::new())?;
             print(format!("{}\n", link(*listen, &secret)))?;
             Ok(ExitCode::Ok)
         }
         Some(ServeAction::Token { action }) => change_tokens(action, &settings),
-        Some(ServeAction::Audit) => print_audit_log(&settings),
+        Some(ServeAction::Audit { output }) => print_audit_log(*output, &settings),
         Some(ServeAction::Openapi) => {
             print(format!("{:#}\n", openapi_document()))?;
             Ok(ExitCode::Ok)
@@ -165,7 +183,7 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
                 let minutes = LINK_AGE.as_secs() / 60;
                 note(&format!("open this link within {minutes} minutes to log in: {}", link(address, secret)));
             } else {
-                note("windlass serve link prints a link to log in");
+                note("to log in, run: windlass serve link");
             }
         };
         serve(options, &user_name(), listening, stop).await.map_err(anyhow::Error::new)?;
@@ -184,6 +202,8 @@ fn change_tokens(action: &TokenAction, settings: &Settings) -> Result<ExitCode, 
             let token = new_token(name, all, *days, SystemTime::now()).map_err(anyhow::Error::msg)?;
             let secret = access.create_token(&token).map_err(anyhow::Error::new)?;
             let secret = secret.ok_or_else(|| anyhow!("there is a token {name} already"))?;
+            let detail = format!("{} for {days} days", token.rights.rights_text());
+            add_audit_entry(&mut access, "create a token", name, detail)?;
             print(format!("{secret}\n"))?;
         }
         TokenAction::List => print(token_table(&access.tokens().map_err(anyhow::Error::new)?))?,
@@ -191,19 +211,46 @@ fn change_tokens(action: &TokenAction, settings: &Settings) -> Result<ExitCode, 
             if !access.delete_token(name).map_err(anyhow::Error::new)? {
                 return Err(anyhow!("there is no token {name:?}\nhint: windlass serve token list").into());
             }
+            add_audit_entry(&mut access, "revoke a token", name, String::new())?;
             note(&format!("revoked the token {name}"));
         }
     }
     Ok(ExitCode::Ok)
 }
 
+/// Refuses a name that could be taken for that of a token, or that hides something.
+fn check_person(name: &str) -> Result<(), CliError> {
+    let is_name = !name.trim().is_empty() && name.chars().count() <= 64 && !name.starts_with("token ");
+    let is_plain = name.chars().all(|letter| letter.is_alphanumeric() || " .-_@'".contains(letter));
+    match is_name && is_plain {
+        true => Ok(()),
+        false => Err(anyhow!(
+            "{:?} is no name of a person: use at most 64 letters, digits, spaces and .-_@', without \"token \" at the start",
+            one_line(name)
+        )
+        .into()),
+    }
+}
+
+/// Writes down what a person did on this machine.
+fn add_audit_entry(access: &mut AccessStore, action: &str, target: &str, detail: String) -> Result<(), CliError> {
+    let entry = AuditEntry {
+        sequence: 0,
+        time: runs::timestamp_text(SystemTime::now()),
+        who: user_and_machine(surroundings()),
+        from: "the command line".to_owned(),
+        action: action.to_owned(),
+        target: target.to_owned(),
+        detail,
+        outcome: "done".to_owned(),
+    };
+    Ok(access.add_audit_entry(entry).map_err(anyhow::Error::new)?)
+}
+
 fn token_table(tokens: &[Token]) -> String {
     let day = |at: SystemTime| chrono::DateTime::<chrono::Local>::from(at).format("%Y-%m-%d").to_string();
     let row = |token: &Token| {
-        let rights = token.rights.0.iter().flat_map(|(deployment, rights)| {
-            rights.iter().map(move |right| format!("{}={deployment}", right.right_name()))
-        });
-        let rights = rights.collect::<Vec<_>>().join(" ");
+        let rights = token.rights.rights_text();
         let used = token.last_used.map_or_else(|| "never".to_owned(), day);
         format!("{:<20}  {:<10}  {:<10}  {}\n", token.name, day(token.ends), used, one_line(&rights))
     };
@@ -211,13 +258,19 @@ fn token_table(tokens: &[Token]) -> String {
     std::iter::once(head).chain(tokens.iter().map(row)).collect()
 }
 
-fn print_audit_log(settings: &Settings) -> Result<ExitCode, CliError> {
+fn print_audit_log(output: AuditFormat, settings: &Settings) -> Result<ExitCode, CliError> {
     let access = access(settings)?;
     let entries = access.audit_entries(None, usize::MAX).map_err(anyhow::Error::new)?;
     for entry in entries.iter().rev() {
+        if output == AuditFormat::Json {
+            print(format!("{}\n", plain_json(&serde_json::json!(entry).to_string())))?;
+            continue;
+        }
+        let about = [&entry.target, &entry.detail].map(String::as_str);
+        let about = about.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");
         let line = format!(
-            "{} {} {} from {}: {} {} ({})",
-            entry.sequence, entry.time, entry.who, entry.from, entry.action, entry.target, entry.outcome
+            "{:>5}  {}  {}  {}  {}  {}: {about}",
+            entry.sequence, entry.time, entry.from, entry.who, entry.outcome, entry.action
         );
         print(format!("{}\n", one_line(&line)))?;
     }

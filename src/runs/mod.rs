@@ -49,6 +49,8 @@ pub struct RunFilter {
     pub command: Option<String>,
     /// Those whose id starts so.
     pub prefix: Option<String>,
+    /// Those whose end is not recorded only: under way, or ended by force.
+    pub open: bool,
     /// Those that started before this one.
     pub before: Option<RunId>,
     /// At most so many.

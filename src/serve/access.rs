@@ -109,7 +109,8 @@ impl AccessStore {
         Ok(secret)
     }
 
-    /// Uses a link up, and begins a session with all rights. Returns the session's secret. None: there is no such link any more.
+    /// Uses a link up, and begins a session with all rights. Returns the session's secret: two halves with a dot between them. None: there
+    /// is no such link any more.
     pub fn use_link(&mut self, secret: &str, now: SystemTime) -> Result<Option<(String, Login)>, Error> {
         let failed = self.failed();
         let mut exchange = || -> rusqlite::Result<Option<(String, Login)>> {
@@ -121,7 +122,7 @@ impl AccessStore {
             let oldest = millis(now - SESSION_AGE);
             let idle = millis(now - SESSION_IDLE);
             transaction.execute("DELETE FROM sessions WHERE created <= ?1 OR last_used <= ?2", [oldest, idle])?;
-            let session = new_secret();
+            let session = format!("{}.{}", new_secret(), new_secret());
             let login = Login { name, rights: Rights::all(), ends: now + SESSION_AGE };
             transaction.execute(
                 "INSERT INTO sessions (hash, name, rights, created, last_used) VALUES (?1, ?2, ?3, ?4, ?4)",

@@ -12,6 +12,7 @@ use super::access::Login;
 use super::problem::Problem;
 use super::rights::Right;
 use crate::runs::RecordedRun;
+use crate::value::mutex::Mutex;
 
 /// Below this path.
 pub(super) const API: &str = "/api/v1";
@@ -28,6 +29,15 @@ pub(super) struct Call {
     pub run: Option<RecordedRun>,
     pub headers: HeaderMap,
     pub body: Bytes,
+    pub note: Arc<Mutex<AuditNote>>,
+}
+
+/// What the audit log is to say of a request.
+#[derive(Default)]
+pub(super) struct AuditNote {
+    pub who: Option<String>,
+    pub target: String,
+    pub detail: String,
 }
 
 impl Call {
@@ -63,8 +73,16 @@ impl Call {
         }
     }
 
+    /// Refuses a login without a right on the deployment that the path names.
+    pub(super) fn check_right(&self, right: Right) -> Result<(), Problem> {
+        match self.may(right, self.path.get("deployment").map(String::as_str)) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(right)),
+        }
+    }
+
     /// Whether the login has a right on a deployment.
-    pub(super) fn may(&self, right: Right, deployment: Option<&str>) -> bool {
+    fn may(&self, right: Right, deployment: Option<&str>) -> bool {
         self.login.as_ref().is_some_and(|login| login.rights.include(right, deployment))
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use super::problem::Problem;
 use super::rights::Right;
 use super::{Server, runs};
 use crate::resource::{self, Resource};
-use crate::runs::{RecordedRun, RunFilter, timestamp_text};
+use crate::runs::{RecordedRun, RunFilter, RunOutcome, timestamp_text};
 use crate::value::ownership::is_own;
 
 /// A deployment of the directory.
@@ -109,6 +109,9 @@ fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
         let (name, path) = (file_name(path), path.to_owned());
         Some(DeploymentFile { name, path, problem: Some(problem), spec: None })
     };
+    if path.to_str().is_none() {
+        return unusable("the name of the file is not UTF-8".to_owned());
+    }
     match path.metadata() {
         Ok(found) if !is_own(&found) => return unusable("another user owns the file or can write to it".to_owned()),
         Err(error) => return unusable(error.to_string()),
@@ -152,6 +155,7 @@ impl Deployment {
         let filter = RunFilter { deployment: Some(file.name.clone()), limit: Some(1), ..RunFilter::default() };
         let last_run = server.stores.with_store(|store| store.find_runs(&filter))?.pop();
         let status = last_status(server, &file.name)?;
+        let failed = failed_look(server, &file.name)?;
         let running = runs::running_runs(server, &file.name)?;
         let names = |names: Vec<String>| names;
         let (hosts, etcd_hosts, members, version) = match file.spec {
@@ -173,7 +177,7 @@ impl Deployment {
             members,
             last_run,
             running: running.into_iter().map(|run| run.start.id.to_string()).collect(),
-            status: status.map(StatusSummary::of_answer),
+            status: failed.or(status.map(StatusSummary::of_answer)),
         })
     }
 }
@@ -218,6 +222,27 @@ fn last_status(server: &Server, deployment: &str) -> Result<Option<StatusAnswer>
     Ok(None)
 }
 
+/// The last look at a deployment, if it ended without finding anything out.
+fn failed_look(server: &Server, deployment: &str) -> Result<Option<StatusSummary>, Problem> {
+    let filter = RunFilter {
+        deployment: Some(deployment.to_owned()),
+        command: Some("status".to_owned()),
+        limit: Some(1),
+        ..RunFilter::default()
+    };
+    let Some(run) = server.stores.with_store(|store| store.find_runs(&filter))?.pop() else { return Ok(None) };
+    let (Some(ended), Some(outcome)) = (run.ended, run.outcome) else { return Ok(None) };
+    if serde_json::from_str::<Json>(&runs::printed_text(server, &run)?).is_ok() {
+        return Ok(None);
+    }
+    let wrong = match outcome {
+        RunOutcome::Unreachable => "the last look at the hosts reached none of them".to_owned(),
+        outcome => format!("the last look at the hosts ended without a result: {}", outcome.outcome_word()),
+    };
+    let (time, run) = (timestamp_text(ended), run.start.id.to_string());
+    Ok(Some(StatusSummary { time, healthy: false, wrong: vec![wrong], run }))
+}
+
 pub(super) async fn list_deployments(call: Call) -> Result<Response, Problem> {
     let (server, may) = (call.server.clone(), call.login.map(|login| login.rights).unwrap_or_default());
     let list = move |server: &Server| {
@@ -255,10 +280,19 @@ pub(super) async fn show_document(call: Call) -> Result<Response, Problem> {
 }
 
 pub(super) async fn show_status(call: Call) -> Result<Response, Problem> {
-    let status = named_deployment(call, |server, file| last_status(server, &file.name)).await?;
-    let status = status.ok_or_else(|| {
-        Problem::new(axum::http::StatusCode::NOT_FOUND, "NoStatus", "nobody has looked at the hosts yet")
-            .with_hint("start a run with the command status")
-    })?;
+    let find = |server: &Server, file: DeploymentFile| {
+        let no_status = |detail: String| Problem::new(StatusCode::NOT_FOUND, "NoStatus", detail);
+        match (last_status(server, &file.name)?, failed_look(server, &file.name)?) {
+            (Some(status), _) => Ok(status),
+            (None, Some(failed)) => {
+                Err(no_status(failed.wrong.join("; ")).with_hint(format!("the log of run {} says why", failed.run)))
+            }
+            (None, None) => {
+                let detail = "nobody has looked at the hosts yet".to_owned();
+                Err(no_status(detail).with_hint("start a run with the command status"))
+            }
+        }
+    };
+    let status = named_deployment(call, find).await?;
     Ok(answers::ok(&status))
 }

@@ -3,22 +3,48 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, FromRequestParts, RawPathParams, Request};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 
 use super::access::AuditEntry;
-use super::call::{API, Call};
+use super::call::{API, AuditNote, Call};
 use super::problem::Problem;
 use super::rights::Right;
 use super::routes::{Needs, ROUTES, Route};
 use super::{Server, guard, page};
 use crate::runs::{RecordedRun, RunId, timestamp_text};
+use crate::value::mutex::Mutex;
+
+/// How long the body of a request may take.
+const LONGEST_READ: Duration = Duration::from_secs(30);
+
+/// How many refusals of requests without a login are written down in a minute.
+const REFUSALS: u32 = 60;
+
+/// Counts refusals, so that nobody can fill the audit log without a login.
+#[derive(Default)]
+pub(super) struct Refusals(Mutex<Option<(Instant, u32)>>);
+
+impl Refusals {
+    fn may_log(&self) -> bool {
+        let mut counted = self.0.lock();
+        let minute = Duration::from_secs(60);
+        let (since, count) = counted.filter(|(since, _)| since.elapsed() < minute).unwrap_or((Instant::now(), 0));
+        *counted = Some((since, count.saturating_add(1)));
+        if count == REFUSALS {
+            tracing::warn!(
+                "more than {REFUSALS} requests without a login in a minute: the audit log leaves the rest out"
+            );
+        }
+        count < REFUSALS
+    }
+}
 
 /// The longest body of a request, in bytes.
 const LONGEST_BODY: usize = 1 << 20;
@@ -37,7 +63,14 @@ pub(super) fn router(server: Arc<Server>) -> Router {
     for (path, router) in methods {
         api = api.route(&format!("{API}{path}"), router.fallback(async || wrong_method()));
     }
-    let api = api.route("/healthz", axum::routing::get(async || "ok\n"));
+    let healthy = server.clone();
+    let health = async move |headers: HeaderMap| {
+        let checked = guard::check_host(&healthy, &headers).map(|()| "ok\n");
+        let mut response = checked.into_response();
+        guard::add_headers(response.headers_mut());
+        response
+    };
+    let api = api.route("/healthz", axum::routing::get(health));
     api.fallback(move |request: Request| {
         let server = server.clone();
         async move { page::answer_page(&server, &request) }
@@ -52,12 +85,18 @@ fn wrong_method() -> Response {
     response
 }
 
-/// Answers a request, or says why not; writes the audit log.
+/// Answers a request, or says why not; writes the audit log. All of it also happens if the client does not wait for the answer.
 async fn answer(server: Arc<Server>, route: &'static Route, request: Request) -> Response {
+    let answered = tokio::spawn(answer_and_log(server, route, request)).await;
+    answered.unwrap_or_else(|error| Problem::internal(error).into_response())
+}
+
+async fn answer_and_log(server: Arc<Server>, route: &'static Route, request: Request) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let changes = ![Method::GET, Method::HEAD].contains(request.method());
-    let mut seen = Seen::default();
-    let answered = checked(&server, route, request, &mut seen).await;
+    let note: Arc<Mutex<AuditNote>> = Arc::default();
+    let answered = checked(&server, route, request, &note).await;
+    let seen = std::mem::take(&mut *note.lock());
     let outcome = match &answered {
         Ok(response) => response.status().as_str().to_owned(),
         Err(problem) => problem.code.to_owned(),
@@ -66,7 +105,7 @@ async fn answer(server: Arc<Server>, route: &'static Route, request: Request) ->
         matches!(&answered, Err(problem) if ["Forbidden", "NotLoggedIn", "OtherOrigin"].contains(&problem.code));
     // A page that is open asks again and again after its session has ended.
     let is_noise = !changes && seen.who.is_none();
-    let mut response = if (changes || refused) && !is_noise {
+    let mut response = if (changes || refused) && !is_noise && (seen.who.is_some() || server.refusals.may_log()) {
         let entry = AuditEntry {
             sequence: 0,
             time: timestamp_text(SystemTime::now()),
@@ -74,6 +113,7 @@ async fn answer(server: Arc<Server>, route: &'static Route, request: Request) ->
             from: guard::address_text(peer),
             action: route.action.to_owned(),
             target: seen.target,
+            detail: seen.detail,
             outcome,
         };
         let written = server.blocking(move |server| Ok(server.access.lock().add_audit_entry(entry)?)).await;
@@ -89,33 +129,26 @@ async fn answer(server: Arc<Server>, route: &'static Route, request: Request) ->
     response
 }
 
-/// What the audit log is to say of a request.
-#[derive(Default)]
-struct Seen {
-    who: Option<String>,
-    target: String,
-}
-
 async fn checked(
     server: &Arc<Server>,
     route: &'static Route,
     request: Request,
-    seen: &mut Seen,
+    note: &Arc<Mutex<AuditNote>>,
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     guard::check_host(server, &parts.headers)?;
+    let params = RawPathParams::from_request_parts(&mut parts, &()).await;
+    let params = params.map_err(|_| Problem::bad_request("the path is not valid UTF-8"))?;
+    let path: BTreeMap<String, String> =
+        params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    note.lock().target = path.values().next().cloned().unwrap_or_default();
     let login = guard::login_of(server, &parts.headers).await?;
-    seen.who = login.as_ref().map(|login| login.name.clone());
+    note.lock().who = login.as_ref().map(|login| login.name.clone());
     guard::check_change(server, &parts.method, &parts.headers)?;
     if login.is_none() && route.needs != Needs::Nothing {
         let hint = "windlass serve link prints a link for a person, windlass serve token create a token for a program";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, "NotLoggedIn", "this needs a login").with_hint(hint));
     }
-    let params = RawPathParams::from_request_parts(&mut parts, &()).await;
-    let params = params.map_err(|_| Problem::bad_request("the path is not valid UTF-8"))?;
-    let path: BTreeMap<String, String> =
-        params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    seen.target = path.values().next().cloned().unwrap_or_default();
     let run = match path.get("run") {
         Some(named) => Some(named_run(server, named).await?),
         None => None,
@@ -129,11 +162,7 @@ async fn checked(
             let concerns_one = path.contains_key("deployment") || path.contains_key("run");
             return Err(match concerns_one && !sees {
                 true => Problem::not_found(if run.is_some() { "such run" } else { "such deployment" }),
-                false => Problem::new(
-                    StatusCode::FORBIDDEN,
-                    "Forbidden",
-                    format!("this login does not have the right {:?} here", right.right_name()),
-                ),
+                false => Problem::forbidden(right),
             });
         }
     }
@@ -142,11 +171,14 @@ async fn checked(
     if let Some(unknown) = query.keys().find(|name| !route.query.iter().any(|(known, _)| known == name)) {
         return Err(Problem::bad_request(format!("unknown parameter {unknown:?}")));
     }
-    let body = to_bytes(body, LONGEST_BODY).await;
-    let body = body.map_err(|_| {
+    let read = tokio::time::timeout(LONGEST_READ, to_bytes(body, LONGEST_BODY)).await;
+    let read =
+        read.map_err(|_| Problem::new(StatusCode::REQUEST_TIMEOUT, "TooSlow", "the body did not arrive in time"))?;
+    let body = read.map_err(|_| {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", format!("a body has at most {LONGEST_BODY} bytes"))
     })?;
-    let call = Call { server: server.clone(), login, path, query, run, headers: parts.headers, body };
+    let (server, note) = (server.clone(), note.clone());
+    let call = Call { server, login, path, query, run, headers: parts.headers, body, note };
     (route.handler)(call).await
 }
 

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::stream;
 use serde_json::Value as Json;
 use tokio::sync::watch;
 
-use super::Server;
 use super::problem::Problem;
+use super::{Server, guard};
 use crate::runs::{RecordedEvent, RecordedRun, RunId};
 use crate::value::mutex::Mutex;
 
@@ -21,6 +22,8 @@ use crate::value::mutex::Mutex;
 const INTERVAL: Duration = Duration::from_millis(250);
 /// How often a stream without events shows that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How often a stream looks whether its login is still good.
+const CHECK: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(15) };
 /// After how long a browser comes back when the connection was lost.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -47,13 +50,23 @@ impl EventFilter {
 }
 
 /// Passes all events of a run that are there by now. May block.
-pub(super) fn for_each_event(server: &Server, run: RunId, mut pass: impl FnMut(&str)) -> Result<u64, Problem> {
+pub(super) fn for_each_event(server: &Server, run: RunId, mut pass: impl FnMut(&str)) -> Result<(), Problem> {
+    until_event(server, run, |line| {
+        pass(line);
+        true
+    })
+}
+
+/// Passes the events of a run that are there by now, until `pass` wants no more. May block.
+pub(super) fn until_event(server: &Server, run: RunId, mut pass: impl FnMut(&str) -> bool) -> Result<(), Problem> {
     let mut after = 0;
     loop {
         let events = server.stores.with_store(|store| store.read_events(run, after))?;
-        let Some(last) = events.last() else { return Ok(after) };
+        let Some(last) = events.last() else { return Ok(()) };
         after = last.sequence;
-        events.iter().for_each(|event| pass(&event.line));
+        if !events.iter().all(|event| pass(&event.line)) {
+            return Ok(());
+        }
     }
 }
 
@@ -132,9 +145,13 @@ impl Followers {
     }
 }
 
-/// What a stream needs to go on.
+/// What a stream needs to continue.
 struct Position {
     server: Arc<Server>,
+    /// Of the request: they say whose it is.
+    headers: HeaderMap,
+    /// When the login was last looked at.
+    checked: Instant,
     run: RunId,
     after: u64,
     filter: EventFilter,
@@ -146,13 +163,23 @@ struct Position {
 /// Server-sent events: those there are, then those that come. When the run has ended and all was sent, the run itself is sent as `end`.
 pub(super) fn event_stream(
     server: Arc<Server>,
+    headers: HeaderMap,
     run: &RecordedRun,
     after: u64,
     filter: EventFilter,
 ) -> impl IntoResponse + use<> {
     let progress = Followers::follow(&server, run);
-    let position =
-        Position { server, run: run.start.id, after, filter, progress, ready: Vec::new().into_iter(), ended: false };
+    let position = Position {
+        server,
+        headers,
+        checked: Instant::now(),
+        run: run.start.id,
+        after,
+        filter,
+        progress,
+        ready: Vec::new().into_iter(),
+        ended: false,
+    };
     let first = Event::default().retry(RETRY).comment("events of a run");
     let events = stream::unfold((Some(first), position), |(first, mut position)| async move {
         let event = match first {
@@ -175,6 +202,11 @@ async fn next_event(position: &mut Position) -> Option<Event> {
         if position.ended {
             return None;
         }
+        // A login that has ended sees no more; one that follows a run is in use.
+        if position.checked.elapsed() >= CHECK {
+            guard::login_of(&position.server, &position.headers).await.ok()??;
+            position.checked = Instant::now();
+        }
         // Its state is read first: what was recorded before the end is read after it.
         let (_, running) = *position.progress.borrow_and_update();
         let (run, after) = (position.run, position.after);
@@ -186,8 +218,9 @@ async fn next_event(position: &mut Position) -> Option<Event> {
             continue;
         }
         if running {
+            let Ok(changed) = tokio::time::timeout(CHECK, position.progress.changed()).await else { continue };
             // The sender is gone when the run has ended.
-            if position.progress.changed().await.is_err() && position.progress.borrow().1 {
+            if changed.is_err() && position.progress.borrow().1 {
                 return None;
             }
             continue;

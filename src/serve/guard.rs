@@ -34,6 +34,10 @@ pub(super) fn add_headers(headers: &mut HeaderMap) {
     }
 }
 
+/// The header with the second half of a session's secret. A browser sends a cookie to every port of this machine, also to a server of
+/// another local user; only the page has this half.
+pub(super) const KEY: &str = "windlass-key";
+
 /// How a request says whose it is.
 pub(super) enum Credential {
     Session(String),
@@ -49,7 +53,9 @@ pub(super) fn credential(headers: &HeaderMap) -> Option<Credential> {
     }
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE).map(|(_, secret)| Credential::Session(secret.to_owned()))
+    let (_, cookie) = pairs.find(|(name, _)| *name == COOKIE)?;
+    let key = headers.get(KEY).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    Some(Credential::Session(format!("{cookie}.{key}")))
 }
 
 /// Whose a request is. None: nobody's that is known.

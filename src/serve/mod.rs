@@ -4,6 +4,7 @@
 mod access;
 mod answers;
 mod call;
+mod connections;
 mod deployments;
 mod dispatch;
 mod follow;
@@ -61,18 +62,16 @@ pub struct ServeOptions {
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("{address} is not an address of this machine alone (127.0.0.1, ::1)")]
     NotLoopback { address: SocketAddr },
-    #[error("{}: {source}", path.display())]
+    #[error("cannot use {}", path.display())]
     Directory { path: PathBuf, source: std::io::Error },
     #[error("{}: another user owns it or can write to it", path.display())]
     NotOwn { path: PathBuf },
     #[error(transparent)]
     Store(#[from] crate::runs::Error),
-    #[error("the server ended: {0}")]
-    Ended(std::io::Error),
 }
 
 /// What all requests share.
@@ -85,6 +84,7 @@ struct Server {
     follow: follow::Followers,
     repeats: repeats::Repeats,
     ended_tasks: tasks::EndedTasks,
+    refusals: dispatch::Refusals,
     /// The values of the header Host that requests may have.
     hosts: Vec<String>,
 }
@@ -108,7 +108,12 @@ impl Server {
             follow: follow::Followers::default(),
             repeats: repeats::Repeats::default(),
             ended_tasks: tasks::EndedTasks::default(),
-            hosts: [address.to_string()].into_iter().chain(names).collect(),
+            refusals: dispatch::Refusals::default(),
+            // Browsers leave the usual port out.
+            hosts: match port {
+                80 => ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into_iter().chain(names).collect(),
+                _ => [address.to_string()].into_iter().chain(names).collect(),
+            },
         }))
     }
 
@@ -143,12 +148,12 @@ pub async fn serve(
     let link = server.access.lock().create_link(person, SystemTime::now())?;
     listening(address, &link);
     drop(link);
-    let service = dispatch::router(server).into_make_service_with_connect_info::<SocketAddr>();
     // Streams do not end by themselves: a request that is under way is not waited for.
     tokio::select! {
-        ended = axum::serve(listener, service) => ended.map_err(ServeError::Ended),
-        () = stop => Ok(()),
+        () = connections::serve_connections(listener, dispatch::router(server)) => {}
+        () = stop => {}
     }
+    Ok(())
 }
 
 #[cfg(test)]

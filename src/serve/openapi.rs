@@ -27,7 +27,7 @@ pub fn openapi_document() -> Json {
             },
             "description": match route.needs {
                 Needs::Nothing => "Needs no login.".to_owned(),
-                Needs::Login => "Needs a login, and answers with what its rights show.".to_owned(),
+                Needs::Login => "Needs a login, with any rights.".to_owned(),
                 Needs::Right(right) => format!("Needs the right {}.", right.right_name()),
             },
             "parameters": parameters(route),

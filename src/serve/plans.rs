@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::call::Call;
@@ -39,10 +39,25 @@ pub(super) struct PlanAnswer {
     text: String,
 }
 
-/// Creates the directory that a plan is to be saved in.
-pub(super) fn make_directory(plan: &Path) -> Result<(), Problem> {
+/// Creates the directory that a plan is to be saved in, and deletes plans in it whose runs are gone.
+pub(super) fn prepare_directory(server: &Server, plan: &Path) -> Result<(), Problem> {
     let directory = plan.parent().unwrap_or(plan);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(Problem::internal)
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(Problem::internal)?;
+    for entry in std::fs::read_dir(directory).map_err(Problem::internal)?.flatten() {
+        let path = entry.path();
+        let Some(run) = path.file_stem().and_then(|stem| RunId::parse_id(stem.to_str()?)) else { continue };
+        let is_gone = server.stores.with_store(|store| store.read_run(run))?.is_none();
+        if is_gone && let Err(error) = std::fs::remove_file(&path) {
+            tracing::warn!("cannot delete {}: {error}", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// What every layout of plans has.
+#[derive(Deserialize)]
+struct PlanHead {
+    windlass_plan: u32,
 }
 
 /// The plan of a run. None: it made none, or has not ended, or the plan was deleted.
@@ -51,9 +66,10 @@ fn read_plan(server: &Server, run: RunId) -> Result<Option<Plan>, Problem> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(Problem::internal)?,
     };
-    let plan: Plan = serde_json::from_slice(&bytes).map_err(Problem::internal)?;
-    match plan.windlass_plan == LAYOUT {
-        true => Ok(Some(plan)),
+    let damaged = |_| Problem::conflict("PlanDamaged", "the plan was not saved whole").with_hint("make a new plan");
+    let head: PlanHead = serde_json::from_slice(&bytes).map_err(damaged)?;
+    match head.windlass_plan == LAYOUT {
+        true => Ok(Some(serde_json::from_slice(&bytes).map_err(damaged)?)),
         false => {
             Err(Problem::conflict("PlanIsOld", "another version of windlass made this plan")
                 .with_hint("make a new plan"))
@@ -64,7 +80,10 @@ fn read_plan(server: &Server, run: RunId) -> Result<Option<Plan>, Problem> {
 /// Why a plan may not be applied. None: it may.
 fn why_not(server: &Server, run: RunId, plan: &Plan) -> Result<Option<(&'static str, String)>, Problem> {
     if let Some(refused) = plan.refused() {
-        return Ok(Some(("PlanRefused", format!("the stage {} is refused", refused.stage.name()))));
+        let reasons = refused.found.failures.iter().map(|failure| format!("{}: {}", failure.host, failure.message));
+        let reasons = reasons.take(3).collect::<Vec<_>>().join("; ");
+        let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
+        return Ok(Some(("PlanRefused", format!("the stage {} is refused{reasons}", refused.stage.name()))));
     }
     if plan.is_empty() {
         return Ok(Some(("NothingToDo", "the plan changes nothing".to_owned())));
@@ -108,7 +127,8 @@ pub(super) fn approved_plan(
         return Err(Problem::conflict("OtherDigest", "the digest is not the one of this plan"));
     }
     if let Some((code, detail)) = why_not(server, run, &plan)? {
-        return Err(Problem::conflict(code, detail).with_hint("make a new plan"));
+        let hint = if code == "PlanIsOld" { "make a new plan" } else { "mend what it says, and make a new plan" };
+        return Err(Problem::conflict(code, detail).with_hint(hint));
     }
     let leaving: BTreeSet<String> = plan.removals().iter().cloned().collect();
     if leaving != *removals {
@@ -134,7 +154,7 @@ pub(super) async fn show_plan(call: Call) -> Result<Response, Problem> {
             run: id.to_string(),
             digest: plan.digest(),
             made: timestamp_text(UNIX_EPOCH + Duration::from_secs(plan.made)),
-            by: plan.by.clone(),
+            by: run.start.user.clone(),
             stages: plan.stages.iter().map(|stage| serde_json::json!(stage)).collect(),
             removals: plan.removals().to_vec(),
             approvable: why_not.is_none(),

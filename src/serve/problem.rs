@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::rights::Right;
 use crate::runs;
 
 /// A problem. Programs go by `code`.
@@ -42,6 +43,11 @@ impl Problem {
 
     pub(super) fn not_found(what: &str) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, "NotFound", format!("there is no {what}, or this login may not see it"))
+    }
+
+    pub(super) fn forbidden(right: Right) -> Problem {
+        let detail = format!("this login does not have the right {:?} here", right.right_name());
+        Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail)
     }
 
     pub(super) fn bad_request(detail: impl Into<String>) -> Problem {

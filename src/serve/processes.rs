@@ -1,7 +1,7 @@
 //! The processes that do the work: the commands of windlass that a person would type. Each records its run itself, and continues when the
 //! server ends; the next server finds it in the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
@@ -31,6 +31,7 @@ pub(super) struct Processes {
     most: usize,
     /// The runs whose processes this server started and that have not ended.
     there: Arc<Mutex<HashMap<RunId, Started>>>,
+    asked_to_stop: Mutex<HashSet<RunId>>,
 }
 
 /// A command to start.
@@ -51,7 +52,14 @@ struct Started {
 
 impl Processes {
     pub(super) fn new(program: PathBuf, options: Vec<String>, directory: &Path, most: usize) -> Processes {
-        Processes { program, options, directory: directory.to_owned(), most, there: Arc::default() }
+        Processes {
+            program,
+            options,
+            directory: directory.to_owned(),
+            most,
+            there: Arc::default(),
+            asked_to_stop: Mutex::default(),
+        }
     }
 
     /// The deployment of a run that this server started.
@@ -127,6 +135,10 @@ impl Processes {
                 return Err(Problem::conflict("NotStarted", printed(&mut output)));
             }
             if begun.elapsed() > LONGEST_START {
+                // What cannot be seen must not work.
+                if let Some(Err(error)) = pid_of(child.id()).map(|pid| kill_process(pid, Signal::INT)) {
+                    tracing::warn!("cannot stop the process of run {run}: {error}");
+                }
                 self.wait_for(run, child);
                 return Err(Problem::internal(format!("the run {run} did not begin within {LONGEST_START:?}")));
             }
@@ -155,15 +167,31 @@ pub(super) fn new_run() -> RunId {
     RunId::new_at(SystemTime::now())
 }
 
-/// Asks a run to stop after its running tasks, as one Ctrl-C does.
-///
-/// # Errors
-/// It is not running.
-pub(super) fn stop_process(run: &RecordedRun) -> Result<(), Problem> {
+impl Processes {
+    /// Asks a run to stop after its running tasks, as one Ctrl-C does. Asked again, it does nothing: a second Ctrl-C ends tasks in the middle.
+    ///
+    /// # Errors
+    /// It is not running.
+    pub(super) fn stop_run(&self, run: &RecordedRun) -> Result<(), Problem> {
+        let mut asked = self.asked_to_stop.lock();
+        if run.running && asked.contains(&run.start.id) {
+            return Ok(());
+        }
+        stop_process(run)?;
+        asked.insert(run.start.id);
+        Ok(())
+    }
+}
+
+fn stop_process(run: &RecordedRun) -> Result<(), Problem> {
     let not_running = || Problem::conflict("NotRunning", "the run has ended");
     // A running run is held by its process: its number is still that of the same process.
-    let pid = i32::try_from(run.start.pid).ok().and_then(Pid::from_raw).filter(|_| run.running);
+    let pid = pid_of(run.start.pid).filter(|_| run.running);
     kill_process(pid.ok_or_else(not_running)?, Signal::INT).map_err(|_| not_running())
+}
+
+fn pid_of(number: u32) -> Option<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw)
 }
 
 /// What a process printed before it ended.

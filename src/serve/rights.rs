@@ -70,6 +70,14 @@ impl Rights {
         self.0.values().any(|has| has.contains(&right))
     }
 
+    /// `see=prod plan=prod`
+    pub fn rights_text(&self) -> String {
+        let words = self.0.iter().flat_map(|(deployment, rights)| {
+            rights.iter().map(move |right| format!("{}={deployment}", right.right_name()))
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// What is wrong with them as the rights of a token.
     pub fn fault(&self) -> Option<String> {
         if self.0.values().all(BTreeSet::is_empty) {

@@ -14,9 +14,9 @@ use super::deployments::{self, Deployment, StatusAnswer};
 use super::openapi;
 use super::plans::{self, PlanAnswer};
 use super::problem::Problem;
-use super::rights::Right::{self, Admin, Plan, See, Stop};
+use super::rights::Right::{self, Admin, See, Stop};
 use super::runs::{self, EventList, StartRun};
-use super::sessions::{self, NewSession, Session};
+use super::sessions::{self, CreatedSession, NewSession, Session};
 use super::tasks::{self, RunTasks};
 use super::tokens::{self, CreatedToken, NewToken, TokenAnswer};
 use crate::runs::RecordedRun;
@@ -99,7 +99,7 @@ pub(super) static ROUTES: &[Route] = &[
     Route {
         body: Some(schema::<NewSession>),
         status: StatusCode::CREATED,
-        ..route(Verb::Post, "/sessions", "log in", Needs::Nothing, AnswerBody::Json(schema::<Session>), |call| {
+        ..route(Verb::Post, "/sessions", "log in", Needs::Nothing, AnswerBody::Json(schema::<CreatedSession>), |call| {
             Box::pin(sessions::create_session(call))
         })
     },
@@ -151,7 +151,7 @@ pub(super) static ROUTES: &[Route] = &[
             Verb::Post,
             "/deployments/{deployment}/runs",
             "start a run",
-            Needs::Right(Plan),
+            Needs::Right(See),
             AnswerBody::Json(schema::<RecordedRun>),
             |call| Box::pin(runs::start_run(call)),
         )

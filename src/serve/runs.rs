@@ -17,7 +17,7 @@ use super::deployments::usable_deployment;
 use super::follow::{self, EventFilter};
 use super::plans;
 use super::problem::Problem;
-use super::processes::{StartedCommand, new_run, stop_process};
+use super::processes::{StartedCommand, new_run};
 use super::rights::Right;
 use crate::report::{Colour, DisplayOptions, Replay};
 use crate::runs::{RecordedRun, RunFilter, RunId};
@@ -28,11 +28,11 @@ use crate::value::mutex::Mutex;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum StartRun {
-    /// Look at the hosts.
+    /// Look at the hosts. Needs the right plan.
     Status {},
-    /// Find out what an apply would change.
+    /// Find out what an apply would change. Needs the right plan.
     Plan {},
-    /// Apply a plan, which needs the right approve.
+    /// Apply a plan. Needs the right approve.
     Apply {
         /// The id of the run that made the plan.
         plan: String,
@@ -56,11 +56,11 @@ pub(super) struct EventList {
 const MOST_EVENTS: usize = 500;
 
 /// The longest log that is shown, in bytes.
-const LONGEST_LOG: usize = 64 << 20;
+const LONGEST_LOG: usize = 16 << 20;
 
 /// The runs of a deployment that are under way.
 pub(super) fn running_runs(server: &Server, deployment: &str) -> Result<Vec<RecordedRun>, Problem> {
-    let filter = RunFilter { deployment: Some(deployment.to_owned()), limit: Some(20), ..RunFilter::default() };
+    let filter = RunFilter { deployment: Some(deployment.to_owned()), open: true, ..RunFilter::default() };
     let runs = server.stores.with_store(|store| store.find_runs(&filter))?;
     Ok(runs.into_iter().filter(|run| run.running).collect())
 }
@@ -126,16 +126,19 @@ pub(super) async fn show_run(call: Call) -> Result<Response, Problem> {
 pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     let start: StartRun = call.body_as()?;
     let deployment = call.part("deployment").to_owned();
-    if matches!(start, StartRun::Apply { .. }) && !call.may(Right::Approve, Some(&deployment)) {
-        let detail = "this login does not have the right \"approve\" here";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail));
-    }
+    let (right, detail) = match &start {
+        StartRun::Status {} => (Right::Plan, "status".to_owned()),
+        StartRun::Plan {} => (Right::Plan, "plan".to_owned()),
+        StartRun::Apply { plan, .. } => (Right::Approve, format!("apply of the plan {plan}")),
+    };
+    call.note.lock().detail = detail;
+    call.check_right(right)?;
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
     let id = new_run();
     if let Some(key) = call.headers.get("idempotency-key") {
         let key = key.to_str().map_err(|_| Problem::bad_request("Idempotency-Key must be ASCII"))?;
         if let Some(earlier) = call.server.repeats.earlier_run((&by, key), &deployment, &call.body, id)? {
-            return run_answer(&begun_run(&call.server, earlier).await?);
+            return run_answer(&begun_run(&call.server, earlier).await?, &deployment);
         }
     }
     let server = call.server.clone();
@@ -147,7 +150,7 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
                 ["status", "--format", "json"].map(str::to_owned).into_iter().chain(file_option).collect()
             }
             StartRun::Plan {} => {
-                plans::make_directory(&server.processes.plan_path(id))?;
+                plans::prepare_directory(server, &server.processes.plan_path(id))?;
                 let out = ["--out".to_owned(), server.processes.plan_path(id).display().to_string()];
                 ["plan".to_owned()].into_iter().chain(file_option).chain(out).collect()
             }
@@ -169,7 +172,8 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
         server.processes.start_command(&server.stores, id, &command)
     };
     let begun = server.blocking(begin).await.inspect_err(|_| server.repeats.forget(id))?;
-    run_answer(&begun)
+    call.note.lock().detail.push_str(&format!(", run {id}"));
+    run_answer(&begun, call.part("deployment"))
 }
 
 /// A run that an earlier request starts: it may be about to.
@@ -184,9 +188,12 @@ async fn begun_run(server: &Arc<Server>, id: RunId) -> Result<RecordedRun, Probl
     Err(Problem::conflict("NotStarted", "the request with this Idempotency-Key has not started a run yet"))
 }
 
-fn run_answer(run: &RecordedRun) -> Result<Response, Problem> {
+fn run_answer(run: &RecordedRun, deployment: &str) -> Result<Response, Problem> {
+    let mut run = run.clone();
+    // It says itself which deployment it is about when it has read the file.
+    run.summary.deployment.get_or_insert_with(|| deployment.to_owned());
     let place = HeaderValue::from_str(&format!("{API}/runs/{}", run.start.id)).map_err(Problem::internal)?;
-    let mut response = answers::json_answer(StatusCode::CREATED, run);
+    let mut response = answers::json_answer(StatusCode::CREATED, &run);
     response.headers_mut().insert(header::LOCATION, place);
     Ok(response)
 }
@@ -197,7 +204,7 @@ fn is_look(run: &RecordedRun) -> bool {
 }
 
 pub(super) async fn stop_run(call: Call) -> Result<Response, Problem> {
-    stop_process(call.run_of_path())?;
+    call.server.processes.stop_run(call.run_of_path())?;
     Ok(answers::json_answer(StatusCode::ACCEPTED, call.run_of_path()))
 }
 
@@ -211,7 +218,8 @@ pub(super) async fn follow_events(call: Call) -> Result<Response, Problem> {
     let filter = EventFilter { host: call.query.get("host").cloned(), task: call.number("task")? };
     let accepted = call.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepted.contains("text/event-stream") {
-        return Ok(follow::event_stream(call.server.clone(), call.run_of_path(), after, filter).into_response());
+        return Ok(follow::event_stream(call.server.clone(), call.headers.clone(), call.run_of_path(), after, filter)
+            .into_response());
     }
     let id = call.run_of_path().start.id;
     let list = move |server: &Server| follow::some_events(server, id, after, &filter, MOST_EVENTS);
@@ -227,11 +235,12 @@ struct Written(std::sync::Arc<Mutex<Vec<u8>>>);
 impl std::io::Write for Written {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let mut written = self.0.lock();
-        if written.len() + bytes.len() > LONGEST_LOG {
+        let fits = bytes.len().min(LONGEST_LOG - written.len());
+        if fits == 0 && !bytes.is_empty() {
             return Err(std::io::Error::other("the log is too long"));
         }
-        written.extend_from_slice(bytes);
-        Ok(bytes.len())
+        written.extend_from_slice(&bytes[..fits]);
+        Ok(fits)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -247,8 +256,10 @@ pub(super) async fn show_log(call: Call) -> Result<Response, Problem> {
         let shows = DisplayOptions::default();
         let mut replay = Replay::to_writer(Box::new(written.clone()), Colour::Never, 0, shows, &around);
         let mut cut = false;
-        follow::for_each_event(server, id, |line| cut |= replay.show_event(line).is_err())?;
-        cut |= replay.print_shown().is_err();
+        follow::until_event(server, id, |line| {
+            cut = replay.show_event(line).is_err() || replay.print_shown().is_err();
+            !cut
+        })?;
         drop(replay);
         let mut text = String::from_utf8_lossy(&written.0.lock()).into_owned();
         if cut {

@@ -34,6 +34,15 @@ pub(super) struct Session {
     version: &'static str,
 }
 
+/// A session that has begun.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct CreatedSession {
+    #[serde(flatten)]
+    session: Session,
+    /// For the header `Windlass-Key` of every request, beside the cookie. It cannot be shown again.
+    key: String,
+}
+
 impl Session {
     fn of_login(login: &Login) -> Session {
         let (name, rights) = (login.name.clone(), login.rights.clone());
@@ -51,8 +60,11 @@ pub(super) async fn create_session(call: Call) -> Result<Response, Problem> {
             Problem::new(StatusCode::FORBIDDEN, "LinkUsed", detail).with_hint("windlass serve link prints a new one")
         );
     };
-    let mut response = answers::json_answer(StatusCode::CREATED, &Session::of_login(&login));
-    response.headers_mut().insert(header::SET_COOKIE, cookie(&session));
+    call.note.lock().who = Some(login.name.clone());
+    let (in_cookie, key) = session.split_once('.').ok_or_else(|| Problem::internal("a session has two halves"))?;
+    let answer = CreatedSession { session: Session::of_login(&login), key: key.to_owned() };
+    let mut response = answers::json_answer(StatusCode::CREATED, &answer);
+    response.headers_mut().insert(header::SET_COOKIE, cookie(in_cookie));
     Ok(response)
 }
 

@@ -88,6 +88,10 @@ pub(super) async fn list_tokens(call: Call) -> Result<Response, Problem> {
 
 pub(super) async fn create_token(call: Call) -> Result<Response, Problem> {
     let NewToken { name, rights, days } = call.body_as()?;
+    {
+        let mut note = call.note.lock();
+        (note.target, note.detail) = (name.clone(), format!("{} for {days} days", rights.rights_text()));
+    }
     let token = new_token(&name, rights, days, SystemTime::now());
     let token = token.map_err(|why| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "InvalidBody", why))?;
     let shown = TokenAnswer::of_token(&token);

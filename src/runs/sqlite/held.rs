@@ -47,7 +47,14 @@ impl HeldRuns {
 
     /// Whether a living process holds a run.
     pub(super) fn is_held(&self, run: RunId) -> bool {
-        self.own.contains_key(&run) || File::open(self.path_of(run)).is_ok_and(|file| is_locked(&file))
+        if self.own.contains_key(&run) {
+            return true;
+        }
+        match File::open(self.path_of(run)) {
+            Ok(file) => is_locked(&file),
+            // What cannot be looked at, as with too many open files, is not taken for dead.
+            Err(error) => error.kind() != ErrorKind::NotFound,
+        }
     }
 
     /// Deletes the files of processes that died.

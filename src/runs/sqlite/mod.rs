@@ -23,6 +23,9 @@ pub const FILE_NAME: &str = "runs.db";
 /// How much text one compressed piece of events has at the most, roughly.
 const PIECE: usize = 1 << 20;
 
+/// How much text of events is read at once, roughly.
+const MOST_READ: usize = 4 * PIECE;
+
 pub(super) struct SqliteStore {
     connection: Connection,
     path: PathBuf,
@@ -172,8 +175,9 @@ impl RunStore for SqliteStore {
         let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let before = filter.before.map(|run| run.to_string());
         let condition = "(?1 IS NULL OR deployment = ?1) AND (?2 IS NULL OR substr(id, 1, length(?2)) = ?2)
-             AND (?3 IS NULL OR command = ?3) AND (?4 IS NULL OR id < ?4) ORDER BY id DESC LIMIT ?5";
-        let found = self.select(condition, params![filter.deployment, prefix, filter.command, before, limit])?;
+             AND (?3 IS NULL OR command = ?3) AND (?4 IS NULL OR id < ?4) AND (NOT ?5 OR ended IS NULL) ORDER BY id DESC LIMIT ?6";
+        let found =
+            self.select(condition, params![filter.deployment, prefix, filter.command, before, filter.open, limit])?;
         let settled = found.into_iter().map(|run| match is_unsettled(&run) {
             true => Ok(self.read_run(run.start.id)?.unwrap_or(run)),
             false => Ok(run),
@@ -192,10 +196,15 @@ impl RunStore for SqliteStore {
                 .collect()
         };
         let mut events = Vec::new();
+        let mut bytes = 0;
         for (first, last, lines) in read().map_err(self.failed())? {
+            if bytes > MOST_READ {
+                break;
+            }
             let damaged = || Error::Damaged { path: self.path.clone(), run };
             let text = zstd::decode_all(lines.as_slice()).map_err(|_| damaged())?;
             let text = String::from_utf8(text).map_err(|_| damaged())?;
+            bytes += text.len();
             let numbered = (u64::try_from(first).unwrap_or_default()..).zip(text.lines());
             let before = events.len();
             events.extend(numbered.map(|(sequence, line)| RecordedEvent { sequence, line: line.to_owned() }));

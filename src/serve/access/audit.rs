@@ -19,10 +19,13 @@ pub struct AuditEntry {
     pub who: String,
     /// The address that the request came from.
     pub from: String,
-    /// What was asked for, such as `start run`.
+    /// What was asked for, such as `start a run`.
     pub action: String,
     /// A deployment, run or token.
     pub target: String,
+    /// More about it, such as `apply of the plan 01m8e4g6cj6bkvypp4f46d3353`.
+    #[serde(default)]
+    pub detail: String,
     /// `201`, or the code of the problem, such as `PlanIsOld`.
     pub outcome: String,
 }

@@ -97,6 +97,7 @@ fn a_changed_or_missing_audit_entry_is_found() {
         from: "127.0.0.1".into(),
         action: action.into(),
         target: "prod".into(),
+        detail: "plan".into(),
         outcome: "201".into(),
     };
     let (_directory, mut store) = store();

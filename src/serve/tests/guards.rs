@@ -27,8 +27,13 @@ async fn a_link_becomes_a_session_until_logout() {
     let cookie = answer.headers["set-cookie"].to_str().unwrap().to_owned();
     assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
     assert!(!answer.text.contains(cookie.split(['=', ';']).nth(1).unwrap()), "the session's secret is in the body");
+    let key = answer.json()["key"].as_str().unwrap().to_owned();
+    assert!(!cookie.contains(&key), "the cookie is enough");
     let cookie = cookie.split(';').next().unwrap();
-    let own = [HOST, JSON, ORIGIN, ("cookie", cookie)];
+    let own = [HOST, JSON, ORIGIN, ("cookie", cookie), ("windlass-key", key.as_str())];
+    for half in [[HOST, JSON, ORIGIN, ("cookie", cookie)], [HOST, JSON, ORIGIN, ("windlass-key", key.as_str())]] {
+        assert_eq!(fixture.send(request("GET", "/api/v1/tokens", &half, "")).await.status, 401, "{half:?}");
+    }
     assert_eq!(fixture.send(request("GET", "/api/v1/tokens", &own, "")).await.status, 200);
     let again = fixture.send(request("POST", "/api/v1/sessions", &[HOST, JSON, ORIGIN], &body)).await;
     assert_eq!((again.status.as_u16(), again.code().as_str()), (403, "LinkUsed"));
@@ -41,31 +46,42 @@ async fn another_web_page_can_change_nothing() {
     let fixture = Fixture::new();
     let link = fixture.server.access.lock().create_link("alice", SystemTime::now()).unwrap();
     let (session, _) = fixture.server.access.lock().use_link(&link, SystemTime::now()).unwrap().unwrap();
-    let cookie = format!("{COOKIE}={session}");
-    let cookie = ("cookie", cookie.as_str());
+    let (cookie, key) = session.split_once('.').unwrap();
+    let cookie = format!("{COOKIE}={cookie}");
+    let (cookie, key) = (("cookie", cookie.as_str()), ("windlass-key", key));
     let cases: [(Headers<'_>, u16, &str); 8] = [
-        (&[HOST, JSON, cookie, ORIGIN], 422, "InvalidBody"),
-        (&[HOST, JSON, cookie, ("sec-fetch-site", "same-origin")], 422, "InvalidBody"),
-        (&[HOST, JSON, cookie, ("origin", "http://evil.example")], 403, "OtherOrigin"),
-        (&[HOST, JSON, cookie, ("origin", "null")], 403, "OtherOrigin"),
-        (&[HOST, JSON, cookie, ("sec-fetch-site", "cross-site")], 403, "OtherOrigin"),
-        (&[HOST, JSON, cookie], 403, "OtherOrigin"),
-        (&[HOST, cookie, ORIGIN, ("content-type", "text/plain")], 415, "NotJson"),
-        (&[("host", "evil.example:7480"), JSON, cookie, ORIGIN], 421, "UnknownHost"),
+        (&[HOST, JSON, cookie, key, ORIGIN], 201, ""),
+        (&[HOST, JSON, cookie, key, ("sec-fetch-site", "same-origin")], 201, ""),
+        (&[HOST, JSON, cookie, key, ("origin", "http://evil.example")], 403, "OtherOrigin"),
+        (&[HOST, JSON, cookie, key, ("origin", "null")], 403, "OtherOrigin"),
+        (&[HOST, JSON, cookie, key, ("sec-fetch-site", "cross-site")], 403, "OtherOrigin"),
+        (&[HOST, JSON, cookie, key], 403, "OtherOrigin"),
+        (&[HOST, cookie, key, ORIGIN, ("content-type", "text/plain")], 415, "NotJson"),
+        (&[("host", "evil.example:7480"), JSON, cookie, key, ORIGIN], 421, "UnknownHost"),
     ];
     for (headers, status, code) in cases {
-        let answer = fixture.send(request("POST", "/api/v1/tokens", headers, "{}")).await;
-        assert_eq!((answer.status.as_u16(), answer.code().as_str()), (status, code), "{headers:?}");
+        let body = r#"{"name":"new","rights":{"*":["see"]},"days":1}"#;
+        let answer = fixture.send(request("POST", "/api/v1/tokens", headers, body)).await;
+        let found = if answer.status == 201 { String::new() } else { answer.code() };
+        assert_eq!((answer.status.as_u16(), found.as_str()), (status, code), "{headers:?}");
+        let was_created = fixture.server.access.lock().delete_token("new").unwrap();
+        assert_eq!(was_created, status == 201, "{headers:?}");
     }
-    assert_eq!(fixture.server.access.lock().tokens().unwrap(), []);
 }
 
 #[tokio::test]
 async fn every_answer_has_the_headers_that_protect_the_page() {
     let fixture = Fixture::new();
     let token = fixture.token("see@*");
-    let paths =
-        ["/", "/nothing", "/api/v1/nothing", "/api/v1/runs", "/api/v1/tokens", "/api/v1/deployments/prod/document"];
+    let paths = [
+        "/",
+        "/healthz",
+        "/nothing",
+        "/api/v1/nothing",
+        "/api/v1/runs",
+        "/api/v1/tokens",
+        "/api/v1/deployments/prod/document",
+    ];
     for (method, path) in paths.iter().map(|path| ("GET", *path)).chain([("PUT", "/api/v1/runs"), ("POST", "/")]) {
         let answer = fixture.ask(method, path, Some(&token), None).await;
         let policy = answer.headers["content-security-policy"].to_str().unwrap();
@@ -130,13 +146,13 @@ async fn changes_and_refusals_are_in_the_audit_log() {
         .iter()
         .map(|entry| {
             let who = entry.who.split(' ').next().unwrap();
-            format!("{who}: {} {:?} {}", entry.action, entry.target, entry.outcome)
+            format!("{who}: {} {:?} {:?} {}", entry.action, entry.target, entry.detail, entry.outcome)
         })
         .collect();
     let expected = [
-        "-: start a run \"\" NotLoggedIn",
-        "token: start a run \"prod\" NotStarted",
-        "token: list the audit log, the newest entries first \"\" Forbidden",
+        "-: start a run \"prod\" \"\" NotLoggedIn",
+        "token: start a run \"prod\" \"plan\" NotStarted",
+        "token: list the audit log, the newest entries first \"\" \"\" Forbidden",
     ];
     assert_eq!(seen, expected);
 }

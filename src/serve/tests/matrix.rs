@@ -25,7 +25,7 @@ const EXPECTED: [(&str, &str); 20] = [
     ("GET /deployments/{deployment}", "401 200 200 200 404 404 200"),
     ("GET /deployments/{deployment}/document", "401 200 200 200 404 404 200"),
     ("GET /deployments/{deployment}/status", "401 404 NoStatus 404 NoStatus 404 NoStatus 404 404 404 NoStatus"),
-    ("POST /deployments/{deployment}/runs", "401 403 422 422 404 404 422"),
+    ("POST /deployments/{deployment}/runs", "401 422 422 422 404 404 422"),
     ("GET /plans/{run}", "401 404 NoPlan 404 NoPlan 404 NoPlan 404 404 404 NoPlan"),
     ("GET /runs", "401 200 200 200 200 200 200"),
     ("GET /runs/{run}", "401 200 200 200 404 404 200"),
@@ -71,6 +71,43 @@ fn pretty(found: &[(String, String)], expected: &[(String, String)]) {
         rows.collect::<Vec<_>>().join("\n")
     };
     assert_eq!(lines(found), lines(expected));
+}
+
+#[tokio::test]
+async fn each_kind_of_run_needs_its_right() {
+    let fixture = Fixture::new();
+    let plan = serde_json::json!({"command": "plan"});
+    let apply = serde_json::json!({"command": "apply", "plan": "none", "digest": ""});
+    for (rights, for_plan, for_apply) in [
+        ("see@prod", "Forbidden", "Forbidden"),
+        ("see@prod plan@prod", "NotStarted", "Forbidden"),
+        ("see@prod approve@prod", "Forbidden", "NoPlan"),
+        ("see@prod plan@test approve@test", "Forbidden", "Forbidden"),
+        ("plan@prod approve@prod", "NotFound", "NotFound"),
+    ] {
+        let token = fixture.token(rights);
+        let code = async |body: &Json| {
+            let path = "/api/v1/deployments/prod/runs";
+            fixture.ask("POST", path, Some(&token), Some(body.clone())).await.code()
+        };
+        assert_eq!((code(&plan).await.as_str(), code(&apply).await.as_str()), (for_plan, for_apply), "{rights}");
+    }
+}
+
+/// Programs go by codes: all are on the page of the docs.
+#[test]
+fn every_code_of_a_problem_is_described() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/how-to/serve.md")).unwrap();
+    let code = regex::Regex::new(r#"(?:conflict\(|StatusCode::[A-Z_]+,|Some\(\()\s*"([A-Z][A-Za-z]+)""#).unwrap();
+    let mut found = std::collections::BTreeSet::new();
+    for entry in std::fs::read_dir(root.join("src/serve")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
+        found.extend(code.captures_iter(&text).map(|found| found[1].to_owned()));
+    }
+    assert!(found.len() > 15, "{found:?}");
+    let missing: Vec<&String> = found.iter().filter(|code| !page.contains(&format!("`{code}`"))).collect();
+    assert!(missing.is_empty(), "docs/how-to/serve.md lacks {missing:?}");
 }
 
 #[tokio::test]

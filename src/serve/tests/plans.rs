@@ -30,7 +30,7 @@ fn save(fixture: &Fixture, plan: &Plan, seconds: u64) -> (String, String) {
     let run = start_run(store.as_mut(), "plan", Some("prod"), seconds);
     end_run(store.as_mut(), run);
     let path = fixture.server.processes.plan_path(run);
-    super::super::plans::make_directory(&path).unwrap();
+    super::super::plans::prepare_directory(&fixture.server, &path).unwrap();
     std::fs::write(path, serde_json::to_vec(plan).unwrap()).unwrap();
     (run.to_string(), plan.digest())
 }
@@ -143,4 +143,74 @@ async fn a_request_that_is_sent_again_starts_nothing() {
     assert_eq!(ask("alice", "", "prod", &body, second).unwrap_err().code, "BadRequest");
     repeats.forget(first);
     assert_eq!(ask("alice", "k", "prod", &body, second).unwrap(), None, "it started no run");
+}
+
+#[tokio::test]
+async fn a_damaged_plan_or_one_of_another_layout_says_so() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod plan@prod approve@prod");
+    let (run, _) = save(&fixture, &plan(&[(Stage::Etcd, StageState::Differs, "h1")]), 0);
+    let path = fixture.server.processes.plan_path(RunId::parse_id(&run).unwrap());
+    let whole = std::fs::read_to_string(&path).unwrap();
+    for (text, code) in [(&whole[..100], "PlanDamaged"), (r#"{"windlass_plan": 5, "stages": {}}"#, "PlanIsOld")] {
+        std::fs::write(&path, text).unwrap();
+        let answer = fixture.ask("GET", &format!("/api/v1/plans/{run}"), Some(&token), None).await;
+        assert_eq!((answer.status.as_u16(), answer.code().as_str()), (409, code));
+    }
+}
+
+#[tokio::test]
+async fn plans_whose_runs_are_gone_are_deleted() {
+    let fixture = Fixture::new();
+    let (kept, _) = save(&fixture, &plan(&[]), 0);
+    let gone = fixture.server.processes.plan_path(RunId::new_at(UNIX_EPOCH));
+    std::fs::write(&gone, "{}").unwrap();
+    super::super::plans::prepare_directory(&fixture.server, &gone).unwrap();
+    assert!(!gone.exists());
+    assert!(fixture.server.processes.plan_path(RunId::parse_id(&kept).unwrap()).exists());
+}
+
+#[tokio::test]
+async fn a_run_is_asked_to_stop_once() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod stop@prod");
+    let mut store = fixture.store();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let run = RunId::new_at(started);
+    let start = RunStart {
+        id: run,
+        command: "apply".into(),
+        command_line: "windlass apply".into(),
+        user: "alice".into(),
+        pid: child.id(),
+        version: "0.1.0".into(),
+        check: false,
+        started,
+    };
+    store.record_start(&start).unwrap();
+    record(store.as_mut(), run, &[]);
+    let stop = async || fixture.ask("POST", &format!("/api/v1/runs/{run}/stop"), Some(&token), None).await;
+    assert_eq!(stop().await.status, 202);
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    // The process is gone: a second signal would fail.
+    assert_eq!(stop().await.status, 202);
+    end_run(store.as_mut(), run);
+    assert_eq!(stop().await.code(), "NotRunning");
+}
+
+#[tokio::test]
+async fn a_run_that_changes_is_known_however_many_came_after_it() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod plan@prod approve@prod");
+    let mut store = fixture.store();
+    let upgrade = start_run(store.as_mut(), "upgrade", Some("prod"), 0);
+    for at in 1..30 {
+        let look = start_run(store.as_mut(), "status", Some("prod"), at);
+        end_run(store.as_mut(), look);
+    }
+    let (run, digest) = save(&fixture, &plan(&[(Stage::Etcd, StageState::Differs, "h1")]), 40);
+    assert_eq!(approve(&fixture, &token, &run, &digest, &[]).await.code(), "AlreadyRunning");
+    end_run(store.as_mut(), upgrade);
 }

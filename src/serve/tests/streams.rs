@@ -112,3 +112,21 @@ async fn many_who_follow_a_live_run_lose_no_event() {
     }
     assert!(fixture.server.follow.is_empty(), "a run is still followed");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_with_its_token() {
+    let fixture = Fixture::new();
+    let mut store = fixture.store();
+    let run = start_run(store.as_mut(), "apply", Some("prod"), 0);
+    record(store.as_mut(), run, &[line(1, "h1", 1)]);
+    let token = fixture.token("see@prod");
+    let path = format!("/api/v1/runs/{run}/events");
+    let revoke = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let name = fixture.server.access.lock().tokens().unwrap()[0].name.clone();
+        fixture.server.access.lock().delete_token(&name).unwrap();
+    };
+    let (answer, ()) = tokio::join!(stream(&fixture, &path, &token, &[]), revoke);
+    // The run is still under way.
+    assert_eq!(ids(&answer.text), (vec![1], false), "{}", answer.text);
+}
