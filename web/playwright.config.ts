@@ -9,6 +9,8 @@ export default defineConfig({
   outputDir: `${results}/output`,
   workers: 1,
   timeout: 180_000,
+  // A machine that builds and tests other things beside.
+  expect: { timeout: 20_000 },
   use: {
     ...devices['Desktop Chrome'],
     baseURL: (process.env.WINDLASS_URL ?? 'http://127.0.0.1:7480').replace(/\/?$/, '/'),
