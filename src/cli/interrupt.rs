@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{oneshot, watch};
@@ -15,6 +16,18 @@ use crate::engine::{Event, TimedEvent};
 
 /// How long a run that must end at once may take to report it. Its programs on hosts end with its connections.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Listens from now on for SIGTERM and Ctrl-C; the future ends with the first of them. For servers. To be called within the runtime.
+pub(super) fn asked_to_end() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
 
 /// Who listens for Ctrl-C, until it is dropped.
 pub(super) struct Interrupts {

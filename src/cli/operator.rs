@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CliError, ExitCode, first_process, launch, reporting, surroundings};
+use super::options::PassedOn;
+use super::{CliError, ExitCode, first_process, interrupt, launch, reporting, surroundings};
 use crate::deployment::lock::holder::user_and_machine;
 use crate::kubernetes::Cluster;
 use crate::operator::{OperatorOptions, read_template, run_operator};
@@ -49,20 +49,8 @@ pub(super) struct OperatorArgs {
     /// windlass (default: do runs as processes of this machine)
     #[arg(long, value_name = "FILE", conflicts_with = "worker")]
     job_template: Option<PathBuf>,
-    /// Variables of all deployments: KEY=VALUE, JSON or YAML text, or @FILE; no resource can replace them
-    #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
-    extra_vars: Vec<String>,
-    /// Directory with etcd.yml, karmada.yml and the others (default: those in windlass)
-    #[arg(long, value_name = "DIRECTORY")]
-    playbooks: Option<PathBuf>,
-}
-
-impl OperatorArgs {
-    fn worker_options(&self) -> Vec<String> {
-        let playbooks = self.playbooks.iter().map(|path| ("--playbooks", path.display().to_string()));
-        let vars = self.extra_vars.iter().map(|vars| ("--extra-vars", vars.clone()));
-        playbooks.chain(vars).map(|(option, value)| format!("{option}={value}")).collect()
-    }
+    #[command(flatten)]
+    passed_on: PassedOn,
 }
 
 /// Works until SIGTERM or Ctrl-C.
@@ -81,7 +69,7 @@ pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> 
         listen: args.listen,
         lease: args.lease_namespace.clone(),
         job_template: args.job_template.as_deref().map(read_template).transpose().map_err(anyhow::Error::new)?,
-        worker_options: args.worker_options(),
+        worker_options: args.passed_on.as_options(),
         program: match &args.worker {
             Some(program) => program.clone(),
             None => std::env::current_exe().context("cannot find this program")?,
@@ -91,14 +79,7 @@ pub(super) fn start_operator(args: &OperatorArgs) -> Result<ExitCode, CliError> 
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {
-        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-        let stop = async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
+        let stop = interrupt::asked_to_end()?;
         run_operator(options, stop).await.map_err(anyhow::Error::new)?;
         Ok(ExitCode::Ok)
     })

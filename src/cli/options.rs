@@ -244,3 +244,23 @@ impl ConnectionArgs {
         }
     }
 }
+
+/// Options of a command that starts others on many deployments, which get them too.
+#[derive(Debug, Args)]
+pub(super) struct PassedOn {
+    /// Variables of all deployments: KEY=VALUE, JSON or YAML text, or @FILE; no resource can replace them
+    #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
+    extra_vars: Vec<String>,
+    /// Directory with etcd.yml, karmada.yml and the others (default: those in windlass)
+    #[arg(long, value_name = "DIRECTORY")]
+    playbooks: Option<PathBuf>,
+}
+
+impl PassedOn {
+    /// As a command line has them.
+    pub(super) fn as_options(&self) -> Vec<String> {
+        let playbooks = self.playbooks.iter().map(|path| ("--playbooks", path.display().to_string()));
+        let vars = self.extra_vars.iter().map(|vars| ("--extra-vars", vars.clone()));
+        playbooks.chain(vars).map(|(option, value)| format!("{option}={value}")).collect()
+    }
+}

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CliError, ExitCode, launch, note, print, recording, reporting, surroundings};
+use super::options::PassedOn;
+use super::{CliError, ExitCode, interrupt, launch, note, print, recording, reporting, surroundings};
 use crate::deployment::lock::holder::user_and_machine;
 use crate::launch::options;
 use crate::report::{one_line, plain_json};
@@ -34,12 +34,8 @@ pub(super) struct ServeArgs {
     /// How many runs may be under way at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     max_runs: u16,
-    /// Variables of all deployments: KEY=VALUE, JSON or YAML text, or @FILE
-    #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
-    extra_vars: Vec<String>,
-    /// Directory with etcd.yml, karmada.yml and the others (default: those in windlass)
-    #[arg(long, value_name = "DIRECTORY")]
-    playbooks: Option<PathBuf>,
+    #[command(flatten)]
+    passed_on: PassedOn,
 }
 
 #[derive(Debug, Subcommand)]
@@ -159,23 +155,12 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
         limits: options::allowed(settings)?,
         directory: store_directory(settings)?,
         program: std::env::current_exe().context("cannot find this program")?,
-        process_options: {
-            let playbooks = args.playbooks.iter().map(|path| ("--playbooks", path.display().to_string()));
-            let vars = args.extra_vars.iter().map(|vars| ("--extra-vars", vars.clone()));
-            playbooks.chain(vars).map(|(option, value)| format!("{option}={value}")).collect()
-        },
+        process_options: args.passed_on.as_options(),
         max_runs: args.max_runs.into(),
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {
-        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-        let stop = async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
+        let stop = interrupt::asked_to_end()?;
         let listening = |address: SocketAddr, secret: &str| {
             note(&format!("listening on http://{address}, for the deployments in {}", args.deployments.display()));
             // A log that others read is no place for it.
