@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -72,6 +72,20 @@ impl Processes {
         self.directory.join("plans").join(format!("{run}.json"))
     }
 
+    /// Asks a run to stop after its running tasks. Asked again, it does nothing: a second Ctrl-C ends tasks in the middle.
+    ///
+    /// # Errors
+    /// It is not running.
+    pub(super) fn stop_run(&self, run: &RecordedRun) -> Result<(), Problem> {
+        let not_running = || Err(Problem::conflict("NotRunning", "the run has ended"));
+        if !run.running {
+            return not_running();
+        }
+        let is_first = self.asked_to_stop.lock().insert(run.start.id);
+        // A running run is held by its process: its number is still that of the same process.
+        if is_first && !interrupt(run.start.pid) { not_running() } else { Ok(()) }
+    }
+
     /// Starts a command on a deployment, and waits until its run is in the store. May block.
     ///
     /// # Errors
@@ -84,8 +98,8 @@ impl Processes {
     ) -> Result<RecordedRun, Problem> {
         {
             let mut there = self.there.lock();
-            let same = |started: &&Started| started.changes && started.deployment == command.deployment;
-            if command.changes && there.values().any(|started| same(&started)) {
+            let is_changed = |started: &Started| started.changes && started.deployment == command.deployment;
+            if command.changes && there.values().any(is_changed) {
                 let detail = "another run that changes this deployment is under way";
                 return Err(Problem::conflict("AlreadyRunning", detail));
             }
@@ -123,27 +137,34 @@ impl Processes {
         mut child: Child,
         mut output: File,
     ) -> Result<RecordedRun, Problem> {
-        let begun = std::time::Instant::now();
-        loop {
-            let ended = child.try_wait().map_err(Problem::internal)?;
-            if let Some(recorded) = stores.with_store(|store| store.read_run(run))? {
-                self.wait_for(run, child);
-                return Ok(recorded);
+        let begun = Instant::now();
+        let recorded = loop {
+            let ended = child.try_wait();
+            match stores.with_store(|store| store.read_run(run)) {
+                Ok(Some(recorded)) => break Ok(recorded),
+                Ok(None) => {}
+                Err(error) => break Err(Problem::from(error)),
             }
-            if ended.is_some() {
-                self.there.lock().remove(&run);
-                return Err(Problem::conflict("NotStarted", printed(&mut output)));
+            if !matches!(ended, Ok(None)) {
+                break Err(Problem::conflict("NotStarted", printed(&mut output)));
             }
             if begun.elapsed() > LONGEST_START {
-                // What cannot be seen must not work.
-                if let Some(Err(error)) = pid_of(child.id()).map(|pid| kill_process(pid, Signal::INT)) {
-                    tracing::warn!("cannot stop the process of run {run}: {error}");
-                }
-                self.wait_for(run, child);
-                return Err(Problem::internal(format!("the run {run} did not begin within {LONGEST_START:?}")));
+                break Err(Problem::internal(format!("the run {run} did not begin within {LONGEST_START:?}")));
             }
             std::thread::sleep(Duration::from_millis(20));
+        };
+        if recorded.is_err() {
+            if !matches!(child.try_wait(), Ok(None)) {
+                self.there.lock().remove(&run);
+                return recorded;
+            }
+            // What cannot be seen must not work.
+            if !interrupt(child.id()) {
+                tracing::warn!("cannot stop the process of run {run}");
+            }
         }
+        self.wait_for(run, child);
+        recorded
     }
 
     /// Forgets a process when it has ended.
@@ -162,36 +183,10 @@ impl Processes {
     }
 }
 
-/// The id of a run that starts now.
-pub(super) fn new_run() -> RunId {
-    RunId::new_at(SystemTime::now())
-}
-
-impl Processes {
-    /// Asks a run to stop after its running tasks, as one Ctrl-C does. Asked again, it does nothing: a second Ctrl-C ends tasks in the middle.
-    ///
-    /// # Errors
-    /// It is not running.
-    pub(super) fn stop_run(&self, run: &RecordedRun) -> Result<(), Problem> {
-        let mut asked = self.asked_to_stop.lock();
-        if run.running && asked.contains(&run.start.id) {
-            return Ok(());
-        }
-        stop_process(run)?;
-        asked.insert(run.start.id);
-        Ok(())
-    }
-}
-
-fn stop_process(run: &RecordedRun) -> Result<(), Problem> {
-    let not_running = || Problem::conflict("NotRunning", "the run has ended");
-    // A running run is held by its process: its number is still that of the same process.
-    let pid = pid_of(run.start.pid).filter(|_| run.running);
-    kill_process(pid.ok_or_else(not_running)?, Signal::INT).map_err(|_| not_running())
-}
-
-fn pid_of(number: u32) -> Option<Pid> {
-    i32::try_from(number).ok().and_then(Pid::from_raw)
+/// Sends what one Ctrl-C sends. Whether the process is there.
+fn interrupt(process: u32) -> bool {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, Signal::INT).is_ok())
 }
 
 /// What a process printed before it ended.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -17,7 +17,7 @@ use super::deployments::usable_deployment;
 use super::follow::{self, EventFilter};
 use super::plans;
 use super::problem::Problem;
-use super::processes::{StartedCommand, new_run};
+use super::processes::StartedCommand;
 use super::rights::Right;
 use crate::report::{Colour, DisplayOptions, Replay};
 use crate::runs::{RecordedRun, RunFilter, RunId};
@@ -134,7 +134,7 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     call.note.lock().detail = detail;
     call.check_right(right)?;
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
-    let id = new_run();
+    let id = RunId::new_at(SystemTime::now());
     if let Some(key) = call.headers.get("idempotency-key") {
         let key = key.to_str().map_err(|_| Problem::bad_request("Idempotency-Key must be ASCII"))?;
         if let Some(earlier) = call.server.repeats.earlier_run((&by, key), &deployment, &call.body, id)? {

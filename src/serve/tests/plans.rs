@@ -214,3 +214,25 @@ async fn a_run_that_changes_is_known_however_many_came_after_it() {
     assert_eq!(approve(&fixture, &token, &run, &digest, &[]).await.code(), "AlreadyRunning");
     end_run(store.as_mut(), upgrade);
 }
+
+#[tokio::test]
+async fn a_run_that_cannot_be_seen_is_stopped_and_makes_room() {
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = Fixture::new();
+    let directory = fixture.directory.path();
+    let program = directory.join("waits");
+    write_program(&program, "#!/bin/sh\necho $$ >\"${0%/*}/pid\"\nexec sleep 60\n");
+    let processes = Processes::new(program, Vec::new(), &directory.join("state"), 1);
+    let run = RunId::new_at(UNIX_EPOCH);
+    let command = StartedCommand { deployment: "prod", by: "alice", arguments: &[], changes: true };
+    // The one open store is in use, and no other one can be opened.
+    std::fs::set_permissions(directory.join("state"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let stores = &fixture.server.stores;
+    let failed = stores.with_store(|_| Ok(processes.start_command(stores, run, &command).unwrap_err())).unwrap();
+    assert_eq!(failed.code, "Internal");
+    let begun = std::time::Instant::now();
+    while processes.deployment_of(run).is_some() {
+        assert!(begun.elapsed() < Duration::from_secs(50), "the process was not stopped");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
