@@ -17,7 +17,7 @@ use crate::runs::{Error, open_private_database};
 pub use audit::AuditEntry;
 
 /// The database, beside the store of runs.
-pub const ACCESS_FILE: &str = "access.db";
+const ACCESS_FILE: &str = "access.db";
 
 /// How long a link can be used.
 pub const LINK_AGE: Duration = Duration::from_secs(15 * 60);

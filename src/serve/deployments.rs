@@ -28,10 +28,11 @@ pub(super) struct Deployment {
     file: String,
     /// Why the file cannot be used.
     problem: Option<String>,
+    /// As the file says, or else as the last look found it.
     version: Option<String>,
     /// Of the control plane.
     hosts: Vec<String>,
-    /// None of an external etcd.
+    /// Empty if etcd is an external one.
     etcd_hosts: Vec<String>,
     members: Vec<String>,
     last_run: Option<RecordedRun>,
@@ -57,7 +58,7 @@ pub(super) struct StatusAnswer {
     time: String,
     /// The run that looked.
     run: String,
-    /// As `windlass status --output json` prints it.
+    /// As `windlass status --format json` prints it.
     status: Json,
 }
 
@@ -154,21 +155,19 @@ impl Deployment {
     fn of_file(server: &Server, file: DeploymentFile) -> Result<Deployment, Problem> {
         let filter = RunFilter { deployment: Some(file.name.clone()), limit: Some(1), ..RunFilter::default() };
         let last_run = server.stores.with_store(|store| store.find_runs(&filter))?.pop();
-        let status = last_status(server, &file.name)?;
-        let failed = failed_look(server, &file.name)?;
+        let LastLooks { found, failed } = last_looks(server, &file.name)?;
         let running = runs::running_runs(server, &file.name)?;
-        let names = |names: Vec<String>| names;
         let (hosts, etcd_hosts, members, version) = match file.spec {
             None => Default::default(),
             Some(spec) => (
-                names(spec.control_plane.hosts),
+                spec.control_plane.hosts,
                 spec.etcd.managed.map_or_else(Vec::new, |managed| managed.hosts),
                 spec.members.into_iter().map(|member| member.name).collect(),
                 spec.version,
             ),
         };
         Ok(Deployment {
-            version: version.or_else(|| status.as_ref().and_then(|status| version_in(&status.status))),
+            version: version.or_else(|| found.as_ref().and_then(|found| version_in(&found.status))),
             file: file_name(&file.path),
             name: file.name,
             problem: file.problem,
@@ -177,7 +176,7 @@ impl Deployment {
             members,
             last_run,
             running: running.into_iter().map(|run| run.start.id.to_string()).collect(),
-            status: failed.or(status.map(StatusSummary::of_answer)),
+            status: failed.or(found.map(StatusSummary::of_answer)),
         })
     }
 }
@@ -204,43 +203,39 @@ fn version_in(status: &Json) -> Option<String> {
     karmada.filter_map(|row| row["version"].as_str().filter(|version| !version.is_empty())).next().map(str::to_owned)
 }
 
-/// What the last look at a deployment found that came to its end. It is what the run printed.
-fn last_status(server: &Server, deployment: &str) -> Result<Option<StatusAnswer>, Problem> {
-    let filter = RunFilter {
-        deployment: Some(deployment.to_owned()),
-        command: Some("status".to_owned()),
-        limit: Some(5),
-        ..RunFilter::default()
-    };
-    for run in server.stores.with_store(|store| store.find_runs(&filter))? {
-        let Some(ended) = run.ended else { continue };
-        let printed = runs::printed_text(server, &run)?;
-        if let Ok(status) = serde_json::from_str::<Json>(&printed) {
-            return Ok(Some(StatusAnswer { time: timestamp_text(ended), run: run.start.id.to_string(), status }));
-        }
-    }
-    Ok(None)
+/// The last looks at a deployment.
+struct LastLooks {
+    /// What the last one found that found something out. It is what the run printed.
+    found: Option<StatusAnswer>,
+    /// The last one, if it ended without a result.
+    failed: Option<StatusSummary>,
 }
 
-/// The last look at a deployment, if it ended without finding anything out.
-fn failed_look(server: &Server, deployment: &str) -> Result<Option<StatusSummary>, Problem> {
+/// How many looks without a result are passed over.
+const MOST_FAILED: usize = 5;
+
+fn last_looks(server: &Server, deployment: &str) -> Result<LastLooks, Problem> {
     let filter = RunFilter {
         deployment: Some(deployment.to_owned()),
         command: Some("status".to_owned()),
-        limit: Some(1),
+        limit: Some(MOST_FAILED),
         ..RunFilter::default()
     };
-    let Some(run) = server.stores.with_store(|store| store.find_runs(&filter))?.pop() else { return Ok(None) };
-    let (Some(ended), Some(outcome)) = (run.ended, run.outcome) else { return Ok(None) };
-    if serde_json::from_str::<Json>(&runs::printed_text(server, &run)?).is_ok() {
-        return Ok(None);
+    let mut looks = LastLooks { found: None, failed: None };
+    for run in server.stores.with_store(|store| store.find_runs(&filter))? {
+        let (Some(ended), Some(outcome)) = (run.ended, run.outcome) else { continue };
+        let (time, id) = (timestamp_text(ended), run.start.id.to_string());
+        if let Ok(status) = serde_json::from_str::<Json>(&runs::printed_text(server, &run)?) {
+            looks.found = Some(StatusAnswer { time, run: id, status });
+            break;
+        }
+        let wrong = match outcome {
+            RunOutcome::Unreachable => "the last look at the hosts reached none of them".to_owned(),
+            outcome => format!("the last look at the hosts ended without a result: {}", outcome.outcome_word()),
+        };
+        looks.failed.get_or_insert(StatusSummary { time, healthy: false, wrong: vec![wrong], run: id });
     }
-    let wrong = match outcome {
-        RunOutcome::Unreachable => "the last look at the hosts reached none of them".to_owned(),
-        outcome => format!("the last look at the hosts ended without a result: {}", outcome.outcome_word()),
-    };
-    let (time, run) = (timestamp_text(ended), run.start.id.to_string());
-    Ok(Some(StatusSummary { time, healthy: false, wrong: vec![wrong], run }))
+    Ok(looks)
 }
 
 pub(super) async fn list_deployments(call: Call) -> Result<Response, Problem> {
@@ -282,12 +277,12 @@ pub(super) async fn show_document(call: Call) -> Result<Response, Problem> {
 pub(super) async fn show_status(call: Call) -> Result<Response, Problem> {
     let find = |server: &Server, file: DeploymentFile| {
         let no_status = |detail: String| Problem::new(StatusCode::NOT_FOUND, "NoStatus", detail);
-        match (last_status(server, &file.name)?, failed_look(server, &file.name)?) {
-            (Some(status), _) => Ok(status),
-            (None, Some(failed)) => {
+        match last_looks(server, &file.name)? {
+            LastLooks { found: Some(status), .. } => Ok(status),
+            LastLooks { found: None, failed: Some(failed) } => {
                 Err(no_status(failed.wrong.join("; ")).with_hint(format!("the log of run {} says why", failed.run)))
             }
-            (None, None) => {
+            LastLooks { found: None, failed: None } => {
                 let detail = "nobody has looked at the hosts yet".to_owned();
                 Err(no_status(detail).with_hint("start a run with the command status"))
             }

@@ -117,7 +117,7 @@ async fn answer_and_log(server: Arc<Server>, route: &'static Route, request: Req
             outcome,
         };
         let written = server.blocking(move |server| Ok(server.access.lock().add_audit_entry(entry)?)).await;
-        // What was done is done; the answer says so, and the log that its entry is missing.
+        // What was done stays done, and is answered; the server's log names the missing entry.
         if let Err(problem) = written {
             tracing::error!("cannot write the audit log: {}", problem.detail);
         }

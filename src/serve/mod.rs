@@ -30,14 +30,14 @@ use std::time::SystemTime;
 
 use tokio::net::TcpListener;
 
-pub use access::{ACCESS_FILE, AccessStore, AuditEntry, LINK_AGE, Login, Token};
+pub use access::{AccessStore, AuditEntry, LINK_AGE, Token};
 pub use openapi::openapi_document;
-pub use problem::Problem;
 pub use rights::{ALL, Right, Rights};
 pub use tokens::new_token;
 
 use crate::resource::ForeignResourceLimits;
 use crate::value::mutex::Mutex;
+use problem::Problem;
 use processes::Processes;
 use stores::Stores;
 

@@ -11,7 +11,7 @@ use crate::runs;
 
 /// A problem. Programs go by `code`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Problem {
+pub(super) struct Problem {
     #[serde(rename = "type")]
     kind: &'static str,
     title: &'static str,
