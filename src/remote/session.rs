@@ -1,8 +1,9 @@
 //! One long-lived `sh` on the host, as one user: requests are shell text on its stdin, answers are framed on its stdout.
 //!
 //! A frame's marks hold a random number that only the two ends know, so no output can be taken for one. It goes to the shell on
-//! its stdin: the arguments of a process can be read by every user of the host. One request is under way at a time. A session whose request failed or was cancelled is out of step: it is dropped, which ends over
-//! there what it ran, and never used again.
+//! its stdin: the arguments of a process can be read by every user of the host. One request is under way at a time. A session
+//! whose request failed or was cancelled is out of step: it is dropped, which ends over there what it ran, and never used
+//! again.
 //!
 //! The futures that all modules wait for are boxed, so that the compiler does not look into them again for each module.
 

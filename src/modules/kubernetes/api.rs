@@ -138,7 +138,7 @@ impl Api {
         }
     }
 
-    /// Whether an error only says that there is no such thing; all others stay errors. The API says so of an object by a status. Of a
+    /// Whether an error only says that there is no such thing; all others stay errors. Of an object, a status of the API tells. Of a
     /// group or a kind that it does not have it says `page not found`, as any web server does: an ingress without a backend knows
     /// nothing of the cluster. So such a server is asked for its groups.
     async fn absence(&self, error: kube::Error, what: &str) -> Result<(), Error> {
@@ -153,7 +153,7 @@ impl Api {
         let groups = groups.map_err(|error| Error::failed(format!("cannot {what}: {error}")))?;
         match limited(what, self.client.request::<Json>(groups)).await? {
             Ok(list) if list["kind"] == "APIGroupList" => Ok(()),
-            // It says so itself.
+            // The status names the reason.
             Err(kube::Error::Api(status)) if matches!(status.reason.as_str(), "Forbidden" | "Unauthorized") => Ok(()),
             _ => Err(Error::Failed {
                 message: format!("cannot {what}: the server responds with HTTP 404, and is not a Kubernetes API"),

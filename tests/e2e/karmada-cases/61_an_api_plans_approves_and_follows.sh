@@ -81,7 +81,7 @@ look=$(start '{"command": "status"}')
 follow "$look" >/dev/null
 [ "$(api GET /deployments/prod/status | field 'd["run"], d["status"]["healthy"]')" = "('$look', True)" ] || broken "the status is not healthy"
 
-# A run that is stopped says so, and the next plan completes it.
+# A run that is stopped is recorded as interrupted, and the next plan completes it.
 sed -i 's#^  controlPlane:#  components: {karmadaScheduler: {extraArgs: {kube-api-burst: "78"}}}\n&#' "$deployments/prod.yaml"
 planned
 run=$(approved)
