@@ -119,7 +119,7 @@ fn table(settings: &Settings, all: &[ShownSetting], only_changed: bool) -> Strin
     };
     let lines: Vec<(String, String)> = all
         .iter()
-        .map(|one| (format!("{} = {}", one.setting.setting_name(), words(&one.value)), one.set_by.to_string()))
+        .map(|one| (format!("{} = {}", one.setting.setting_name(), value_text(&one.value)), one.set_by.to_string()))
         .collect();
     let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(72);
     for (line, set_by) in lines {
@@ -138,7 +138,7 @@ fn explained(all: &[ShownSetting]) -> String {
     let mut out = String::new();
     for one in all {
         let setting = one.setting;
-        writeln!(out, "{} = {}  ({})", setting.setting_name(), words(&one.value), one.set_by)
+        writeln!(out, "{} = {}  ({})", setting.setting_name(), value_text(&one.value), one.set_by)
             .expect("a String takes any text");
         writeln!(out, "    {}: {}", setting.meaning, setting.kind.setting_kind_text())
             .expect("a String takes any text");
@@ -168,11 +168,11 @@ fn json(settings: &Settings, all: &[ShownSetting]) -> String {
 }
 
 /// A value as one would write it.
-fn words(value: &Json) -> String {
+fn value_text(value: &Json) -> String {
     match value {
         Json::Null => "(nothing)".to_owned(),
         Json::String(text) => text.replace('\n', " "),
-        Json::Array(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
+        Json::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

@@ -101,7 +101,7 @@ impl DeploymentArgs {
 }
 
 async fn export(store: &SecretStore, directory: &Path) -> Result<ExitCode, CliError> {
-    let (secret, files) = store.read().await.map_err(anyhow::Error::msg)?;
+    let (secret, files) = store.read_secret().await.map_err(anyhow::Error::msg)?;
     if secret.is_none() {
         return Err(anyhow!("{} does not exist: the deployment has no credentials yet", store.place()).into());
     }
@@ -132,7 +132,7 @@ async fn import(store: &SecretStore, directory: &Path, replace: bool) -> Result<
     if files.is_empty() {
         return Err(anyhow!("{} has no files", directory.display()).into());
     }
-    let (secret, known) = store.read().await.map_err(anyhow::Error::msg)?;
+    let (secret, known) = store.read_secret().await.map_err(anyhow::Error::msg)?;
     let deleted = secret.as_ref().is_some_and(|secret| secret.metadata.deletion_timestamp.is_some());
     if known == files && !deleted {
         note(&format!("{} has these files already", store.place()));
@@ -157,7 +157,7 @@ async fn import(store: &SecretStore, directory: &Path, replace: bool) -> Result<
 }
 
 async fn delete(store: &SecretStore) -> Result<ExitCode, CliError> {
-    let (secret, known) = store.read().await.map_err(anyhow::Error::msg)?;
+    let (secret, known) = store.read_secret().await.map_err(anyhow::Error::msg)?;
     if secret.is_none() {
         note(&format!("{} does not exist", store.place()));
         return Ok(ExitCode::Ok);

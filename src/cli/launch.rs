@@ -189,7 +189,7 @@ impl ReportSession {
             if command.recorded || reporting.run_id.is_some() { recording::record_settings(settings) } else { None };
         let reports = reporting.open_reporting(hidden, settings, usual, fence, run, record)?;
         let (events, receiver) = unbounded_channel();
-        tell(
+        send_event(
             &events,
             command.start(&settings.surroundings, reporting.verbosity(settings), reporting.run_by.as_deref()),
         );
@@ -211,7 +211,7 @@ impl ReportSession {
     /// Closes the reports. What they could not tell makes an exit code of success one of failure.
     async fn close_reports(self, outcome: RunOutcome, code: ExitCode) -> Result<ExitCode, CliError> {
         let end = CommandEvent::End { outcome: outcome.outcome_word(), exit_code: code as u8 };
-        tell(&self.control.events, end);
+        send_event(&self.control.events, end);
         drop((self.control, self.copying));
         let ending = self.reporter.await.context("internal error: writing the report panicked")?;
         Ok(reporting::exit_code(&ending, code))
@@ -224,7 +224,7 @@ impl ReportSession {
             Err(failure) => {
                 // It is printed when the reports are closed.
                 let text = super::failure_text(&failure);
-                tell(&self.control.events, CommandEvent::Message { stream: Stream::Stderr, text });
+                send_event(&self.control.events, CommandEvent::Message { stream: Stream::Stderr, text });
                 let code = if matches!(failure, CliError::Written(_)) { ExitCode::Parse } else { ExitCode::Error };
                 self.close_reports(RunOutcome::Error, code).await?;
                 Err(failure)
@@ -233,7 +233,7 @@ impl ReportSession {
     }
 }
 
-fn tell(events: &UnboundedSender<TimedEvent>, event: CommandEvent) {
+fn send_event(events: &UnboundedSender<TimedEvent>, event: CommandEvent) {
     #[expect(clippy::let_underscore_must_use, reason = "reports that ended early say so themselves")]
     let _ = events.send(Event::Command(event).into());
 }

@@ -108,7 +108,7 @@ impl SecretStore {
     }
 
     async fn open(&self) -> Result<OpenStore, String> {
-        let (secret, files) = self.read().await?;
+        let (secret, files) = self.read_secret().await?;
         if secret.is_none() {
             self.refuse_earlier()?;
         }
@@ -124,7 +124,7 @@ impl SecretStore {
     ///
     /// # Errors
     /// One line that says why it cannot be read, or is not one of ours.
-    pub async fn read(&self) -> Result<(Option<Secret>, CredentialFiles), String> {
+    pub async fn read_secret(&self) -> Result<(Option<Secret>, CredentialFiles), String> {
         let read = async {
             let api = self.api().await?;
             match limited(async { Ok(api.get(&self.name()).await) }).await? {
@@ -219,7 +219,7 @@ impl SecretStore {
                 Err(WriteError::NoAnswer(why)) => last = why,
             }
             // An answer may have been lost on its way.
-            let Ok((secret, found)) = self.read().await else { continue };
+            let Ok((secret, found)) = self.read_secret().await else { continue };
             if found == *files {
                 return Ok(secret);
             }

@@ -221,7 +221,7 @@ impl Changes {
 /// What a role reports to windlass in its own fact. None: nothing.
 fn reported<T: Reported>(result: &TaskResult) -> Option<Result<T, String>> {
     let value = result.values.get("ansible_facts")?.get_attr(T::VARIABLE).ok()?;
-    (!value.is_undefined()).then(|| T::read(&value))
+    (!value.is_undefined()).then(|| T::from_report(&value))
 }
 
 /// What a task says, a list a line each.

@@ -17,7 +17,7 @@ pub trait Reported: serde::de::DeserializeOwned {
     ///
     /// # Errors
     /// It is of another layout, or has not the fields of this one.
-    fn read(value: &Value) -> Result<Self, String> {
+    fn from_report(value: &Value) -> Result<Self, String> {
         let layout = value.get_attr("layout").ok().and_then(|layout| u32::try_from(layout).ok());
         if layout != Some(Self::LAYOUT) {
             let found = layout.map_or_else(|| "no layout".to_owned(), |layout| format!("layout {layout}"));
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn another_layout_or_another_form_is_refused() {
-        let read = |json| Observation::read(&value(json));
+        let read = |json| Observation::from_report(&value(json));
         let own =
             serde_json::json!({"layout": 1, "files": ["ab  /etc/x"], "etcd_members": [{"name": "h1", "id": "8e9e"}]});
         assert_eq!(read(own).unwrap().etcd_members, [EtcdMember { name: "h1".into(), id: "8e9e".into() }]);
@@ -285,7 +285,7 @@ mod tests {
         let all = known
             .iter()
             .map(|name| ((*name).to_owned(), if *name == "layout" { 1.into() } else { serde_json::json!([]) }));
-        assert_eq!(Observation::read(&value(serde_json::Value::Object(all.collect()))).unwrap().layout, 1);
+        assert_eq!(Observation::from_report(&value(serde_json::Value::Object(all.collect()))).unwrap().layout, 1);
     }
 
     #[test]
@@ -296,7 +296,8 @@ mod tests {
         let fields: Vec<&str> = reported.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
         assert_eq!(fields, ["layout", "stage", "reason"]);
         assert_eq!(reported["layout"], WaitsFor::LAYOUT);
-        let wait = WaitsFor::read(&value(serde_json::json!({"layout": 1, "stage": "etcd", "reason": "r"}))).unwrap();
+        let wait =
+            WaitsFor::from_report(&value(serde_json::json!({"layout": 1, "stage": "etcd", "reason": "r"}))).unwrap();
         assert_eq!((wait.stage.as_str(), wait.reason.as_str()), ("etcd", "r"));
     }
 
@@ -313,7 +314,7 @@ mod tests {
             assert_eq!(report["layout"], ServiceReport::LAYOUT, "{path}");
         }
         let json = serde_json::json!({"layout": 1, "unit": "etcd", "action": "restart", "clients": "reconnect"});
-        assert_eq!(ServiceReport::read(&value(json)).unwrap().clients, Clients::Reconnect);
+        assert_eq!(ServiceReport::from_report(&value(json)).unwrap().clients, Clients::Reconnect);
     }
 
     fn example() -> serde_json::Value {
@@ -334,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_is_not_well_has_a_line() {
-        let status = Status::read(&value(example())).unwrap();
+        let status = Status::from_report(&value(example())).unwrap();
         let problems =
             ["h3 does not answer", "webhook on h1: the service is inactive", "members: no API server lists them"];
         assert_eq!(status.problems(), problems);
@@ -342,9 +343,9 @@ mod tests {
         json["members"] = serde_json::json!([{
             "name": "m1", "mode": "Push", "version": "?", "deployment": "", "ready": false, "why": "ClusterNotReachable",
         }]);
-        assert_eq!(Status::read(&value(json.clone())).unwrap().problems()[2], "member m1: ClusterNotReachable");
+        assert_eq!(Status::from_report(&value(json.clone())).unwrap().problems()[2], "member m1: ClusterNotReachable");
         json["layout"] = 2.into();
-        let error = Status::read(&value(json)).unwrap_err();
+        let error = Status::from_report(&value(json)).unwrap_err();
         assert!(
             error.contains("status.yml reports layout 2 in windlass_status; this windlass reads layout 1"),
             "{error}"
@@ -364,7 +365,7 @@ mod tests {
         example["members"] = serde_json::json!([{
             "name": "m1", "mode": "Push", "version": "?", "deployment": "", "ready": true, "why": "",
         }]);
-        let status = Status::read(&value(example.clone())).unwrap();
+        let status = Status::from_report(&value(example.clone())).unwrap();
         let fields = |of: &serde_json::Value| -> Vec<String> { of.as_object().unwrap().keys().cloned().collect() };
         let same = |mut one: Vec<String>, mut other: Vec<String>, what: &str| {
             one.sort();

@@ -176,7 +176,7 @@ pub async fn read_journals(hosts: &[(Arc<str>, Remote)], directory: &str, all: u
     let path = path(directory);
     let ask = |remote: &Remote| {
         let (remote, path) = (remote.clone(), path.clone());
-        async move { within(remote.read(&path)).await.ok() }
+        async move { within(remote.read_file(&path)).await.ok() }
     };
     let answers = join_all(hosts.iter().map(|(_, remote)| ask(remote))).await;
     let mut journals = Journals { found: Vec::new(), having: all, silent: all };

@@ -50,7 +50,7 @@ impl Observer {
                 let value = facts.and_then(|facts| facts.get_attr(Observation::VARIABLE).ok());
                 if let Some(value) = value.filter(|value| !value.is_undefined()) {
                     self.heard.insert(host.clone());
-                    match Observation::read(&value) {
+                    match Observation::from_report(&value) {
                         Ok(observation) => self.add(host, observation),
                         Err(error) => _ = self.wrong.get_or_insert(error),
                     }

@@ -64,6 +64,6 @@ pub(super) async fn run_reporting_playbook<T: Reported>(
         })
         .await?;
     let Some(recap) = recap else { return Ok(None) };
-    let reported = recap.stats.run.get(T::VARIABLE).map(T::read).transpose().map_err(Error::Observation)?;
+    let reported = recap.stats.run.get(T::VARIABLE).map(T::from_report).transpose().map_err(Error::Observation)?;
     Ok(Some(Reply { reported, unreachable, failures, outcome: Outcome::of_recap(&recap) }))
 }

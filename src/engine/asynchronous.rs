@@ -82,7 +82,7 @@ impl Item<'_> {
                     return finished(ModuleResult { changed: outcome.changed, diff: Vec::new(), outcome });
                 }
                 Ok(Ok((outcome, _))) if last => return too_late(apart.limit, outcome),
-                Ok(Ok(_)) => self.batch.run.tell(Event::AsyncPoll {
+                Ok(Ok(_)) => self.batch.run.send_event(Event::AsyncPoll {
                     task: self.start.clone(),
                     host: self.host.name.clone(),
                     job: job.clone(),
@@ -117,7 +117,7 @@ impl Item<'_> {
             async_job::forget(remote, &parent, job).await
         };
         if let Err(error) = removed.await {
-            self.batch.run.tell(Event::Warning(format!("{}: {error}", self.host.name)));
+            self.batch.run.send_event(Event::Warning(format!("{}: {error}", self.host.name)));
         }
     }
 }

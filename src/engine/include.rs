@@ -47,7 +47,7 @@ enum IncludeTarget {
 }
 
 impl IncludeTarget {
-    fn words(&self) -> String {
+    fn shown_name(&self) -> String {
         match self {
             IncludeTarget::Tasks(file) => file.clone(),
             IncludeTarget::Role { name, .. } => name.clone(),
@@ -72,7 +72,7 @@ pub(super) fn on_hosts<'a>(
             rest.sort_by_key(|host| host.order);
             return rest;
         }
-        batch.run.tell(Event::TaskStart(start.clone()));
+        batch.run.send_event(Event::TaskStart(start.clone()));
         let (sharing, mut able, refused) = keyword::sharing(batch, &include.task, going);
         if sharing.once && able.len() > 1 {
             rest.extend(able.drain(1..));
@@ -83,7 +83,7 @@ pub(super) fn on_hosts<'a>(
             match include_requests(batch, include, &start, &host) {
                 Ok(Some(requests)) => queue.push((host, requests.into())),
                 Ok(None) => {
-                    tell(batch, &start, &host, blank(Status::Skipped));
+                    report_result(batch, &start, &host, blank(Status::Skipped));
                     rest.push(host);
                 }
                 Err(error) => rest.push(refuse(batch, include, &start, (host, error))),
@@ -92,7 +92,7 @@ pub(super) fn on_hosts<'a>(
         rest.extend(rounds(batch, include, &start, queue).await);
         // Hosts without an include must also be notified.
         spread_failure(batch, &include.task, &mut rest);
-        batch.run.tell(Event::TaskEnd(start));
+        batch.run.send_event(Event::TaskEnd(start));
         rest.sort_by_key(|host| host.order);
         rest
     })
@@ -184,7 +184,7 @@ async fn run(
         IncludeTarget::Role { .. } => None,
     };
     let item = if request.no_log { request.item.as_ref().map(|_| HIDDEN.to_owned()) } else { request.item.clone() };
-    batch.run.tell(Event::Included { what: request.what.words(), path, item, hosts: names });
+    batch.run.send_event(Event::Included { what: request.what.shown_name(), path, item, hosts: names });
     for host in &hosts {
         batch.run.count(&host.name, |counts| counts.ok += 1);
     }
@@ -213,7 +213,7 @@ fn file_of(step: &Step) -> &Path {
 }
 
 fn endless(request: &IncludeRequest) -> Diagnostic {
-    let message = format!("more than {DEEPEST} nested includes, the last one of {:?}", request.what.words());
+    let message = format!("more than {DEEPEST} nested includes, the last one of {:?}", request.what.shown_name());
     Diagnostic::new(message, None).hint("a file that includes itself needs a condition that stops it")
 }
 
@@ -340,7 +340,7 @@ fn refuse(batch: &Arc<Batch>, include: &Include, start: &Arc<TaskStart>, refused
                 counts.ok += 1;
                 counts.ignored += 1;
             });
-            tell(batch, start, &host, result);
+            report_result(batch, start, &host, result);
         }
         _ => fail(batch, start, &mut host, result),
     }
@@ -352,14 +352,14 @@ fn fail(batch: &Batch, start: &Arc<TaskStart>, host: &mut HostRun, result: TaskR
     host.failure = Vars::from([("ansible_failed_result".into(), registered(&result))]);
     batch.gone.write().insert(host.name.clone(), host.state);
     batch.run.count(&host.name, |counts| counts.failed += 1);
-    tell(batch, start, host, result);
+    report_result(batch, start, host, result);
 }
 
-fn tell(batch: &Batch, start: &Arc<TaskStart>, host: &HostRun, result: TaskResult) {
+fn report_result(batch: &Batch, start: &Arc<TaskStart>, host: &HostRun, result: TaskResult) {
     if result.status == Status::Skipped {
         batch.run.count(&host.name, |counts| counts.skipped += 1);
     }
-    batch.run.tell(Event::Result {
+    batch.run.send_event(Event::Result {
         task: start.clone(),
         host: host.name.clone(),
         delegated: None,

@@ -221,7 +221,7 @@ impl<'a> Item<'a> {
                 return (result, effects);
             }
             result.no_log = no_log;
-            self.batch.run.tell(Event::Retry {
+            self.batch.run.send_event(Event::Retry {
                 task: self.start.clone(),
                 host: self.host.name.clone(),
                 attempt,
@@ -287,8 +287,8 @@ impl<'a> Item<'a> {
         let no_log = self.flag(("no_log", self.task.keywords.no_log.as_ref()), false)?;
         let run = &self.batch.run;
         let host = &self.host.name;
-        let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
-        let ask = |question| run.tell(Event::Question(question));
+        let progress = |progress| run.send_event(Event::Progress { host: host.clone(), progress });
+        let ask = |question| run.send_event(Event::Question(question));
         let connection = ItemConnection { item: self, delegate };
         let here = Controller {
             templar: &job.templar,
@@ -304,7 +304,7 @@ impl<'a> Item<'a> {
             ask: &ask,
             host: &connection,
         };
-        let tell = |warning| run.tell(Event::Warning(format!("{host}: {warning}")));
+        let tell = |warning| run.send_event(Event::Warning(format!("{host}: {warning}")));
         twice.iter().for_each(|warning| tell(warning.to_string()));
         let mut done = match entry.place {
             RunsAt::Controller => (entry.run)(args, None, &here).await,

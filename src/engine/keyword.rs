@@ -26,7 +26,7 @@ pub(super) fn keyword_flag(
     (name, keyword): NamedKeyword<'_>,
     scope: &Scope,
 ) -> Result<Option<bool>, Error> {
-    read(templar, keyword, scope, |value| truth::expect(value, name, &[]))
+    evaluate_keyword(templar, keyword, scope, |value| truth::expect(value, name, &[]))
 }
 
 /// A keyword that is a number.
@@ -35,7 +35,7 @@ pub(super) fn keyword_number(
     (name, keyword): NamedKeyword<'_>,
     scope: &Scope,
 ) -> Result<Option<f64>, Error> {
-    read(templar, keyword, scope, |value| {
+    evaluate_keyword(templar, keyword, scope, |value| {
         finite(value).ok_or_else(|| format!("{name} must be a number, not {value:?}"))
     })
 }
@@ -43,7 +43,7 @@ pub(super) fn keyword_number(
 /// A keyword that is a whole number; what is below zero counts as zero.
 pub(super) fn whole(templar: &Templar, (name, keyword): NamedKeyword<'_>, scope: &Scope) -> Result<Option<u32>, Error> {
     let whole = |value: &Value| finite(value).filter(|number| number.fract() == 0.0).map(float::clamped);
-    read(templar, keyword, scope, |value| {
+    evaluate_keyword(templar, keyword, scope, |value| {
         whole(value).ok_or_else(|| format!("{name} must be a whole number, not {value:?}"))
     })
 }
@@ -55,12 +55,12 @@ pub(super) fn percentage(
     scope: &Scope,
 ) -> Result<Option<f64>, Error> {
     let percentage = |value: &Value| finite(&Value::from(value.to_string().replace('%', "")));
-    read(templar, keyword, scope, |value| {
+    evaluate_keyword(templar, keyword, scope, |value| {
         percentage(value).ok_or_else(|| format!("{name} must be a percentage, not {value:?}"))
     })
 }
 
-fn read<T>(
+fn evaluate_keyword<T>(
     templar: &Templar,
     keyword: Option<&SourceValue>,
     scope: &Scope,

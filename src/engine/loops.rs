@@ -89,7 +89,7 @@ pub(super) async fn all_items(
             label,
             result: Arc::new(ran.result.clone()),
         };
-        batch.run.tell(event);
+        batch.run.send_event(event);
         whole.add(ran);
         if lost || enough || batch.run.stopping() {
             break;

@@ -77,7 +77,7 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
     );
     let start = Arc::new(start_of(batch, task, &hosts, false));
     let reported = |host: &HostRun, skipped| {
-        batch.run.tell(Event::Meta { task: start.clone(), host: host.name.clone(), skipped });
+        batch.run.send_event(Event::Meta { task: start.clone(), host: host.name.clone(), skipped });
     };
     let (mut chosen, mut rest) = (Vec::new(), Vec::new());
     let mut refused = false;
@@ -118,7 +118,7 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
 
 fn fail(batch: &Batch, host: &mut HostRun, message: &str) {
     batch.run.count(&host.name, |counts| counts.failed += 1);
-    batch.run.tell(Event::Warning(format!("{}: {message}", host.name)));
+    batch.run.send_event(Event::Warning(format!("{}: {message}", host.name)));
     host.state = HostState::Failed;
     let mut gone = batch.gone.write();
     gone.insert(host.name.clone(), host.state);
@@ -164,7 +164,7 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
             if (known.is_none() || !added.is_empty())
                 && let Err(complaint) = inventory.add_host(name, &added, vars)
             {
-                batch.run.tell(Event::Warning(format!("{name}: {complaint}")));
+                batch.run.send_event(Event::Warning(format!("{name}: {complaint}")));
             }
         }
     });

@@ -143,7 +143,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn tell(&self, event: Event) {
+    fn send_event(&self, event: Event) {
         #[expect(clippy::let_underscore_must_use, reason = "a change is not interrupted because its report ended")]
         let _ = self.events.send(event.into());
     }
@@ -151,7 +151,7 @@ impl Run {
     /// Reports the warnings of files that were read meanwhile.
     fn warn(&self) {
         for complaint in self.job.loader.take_warnings() {
-            self.tell(Event::Warning(complaint.to_string()));
+            self.send_event(Event::Warning(complaint.to_string()));
         }
     }
 
@@ -245,7 +245,7 @@ pub async fn run_over(
         took: begun.elapsed(),
         interrupted: run.stopping(),
     };
-    run.tell(Event::Recap(recap.clone()));
+    run.send_event(Event::Recap(recap.clone()));
     Ok(recap)
 }
 

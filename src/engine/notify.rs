@@ -31,7 +31,7 @@ pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(
             }
             let words = format!("no handler has the name, or listens to, {name:?} ({})", written.origin);
             match batch.run.job.options.missing_handlers_pass {
-                true => batch.run.tell(Event::Warning(words)),
+                true => batch.run.send_event(Event::Warning(words)),
                 false => return Err(words),
             }
         }

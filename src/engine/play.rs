@@ -92,9 +92,9 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
     let going = left(&hosts, gone);
     run.warn();
     for part in unmatched {
-        run.tell(Event::Warning(format!("{part:?} matches no host or group")));
+        run.send_event(Event::Warning(format!("{part:?} matches no host or group")));
     }
-    run.tell(Event::PlayStart {
+    run.send_event(Event::PlayStart {
         name: batch::play_name(&run.job, play, &pattern),
         origin: play.origin.clone(),
         hosts: going.clone(),
@@ -103,7 +103,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
     if going.is_empty() {
         // Hosts that failed before are listed as failed.
         if hosts.is_empty() {
-            run.tell(Event::NoHosts { pattern });
+            run.send_event(Event::NoHosts { pattern });
         }
         return Ok(true);
     }
@@ -125,7 +125,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
             return Ok(false);
         }
         if !std::mem::take(&mut first) {
-            run.tell(Event::NextBatch);
+            run.send_event(Event::NextBatch);
         }
         let shared = precedence::BatchVars::new(run, play, &play_hosts, &members);
         let handlers = play.all_roles.iter().flat_map(|role| &role.handlers).chain(&play.handlers);
@@ -151,7 +151,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         gone.extend(after.iter().filter(lost).map(|host| (host.name.clone(), host.state)));
         let halted = after.iter().any(|host| host.state == HostState::Halted);
         if halted || after.iter().all(|host| lost(&host)) {
-            run.tell(Event::NoHostsLeft { percentage: halted && play.max_fail_percentage.is_some() });
+            run.send_event(Event::NoHostsLeft { percentage: halted && play.max_fail_percentage.is_some() });
             return Ok(false);
         }
         if batch.ended.load(Ordering::Relaxed) {

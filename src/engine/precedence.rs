@@ -334,7 +334,7 @@ pub(crate) fn read_vars_files(batch: &Batch, hosts: Vec<HostRun>) -> Vec<HostRun
                     }
                     Err(complaint) => {
                         batch.run.count(&host.name, |counts| counts.failed += 1);
-                        batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
+                        batch.run.send_event(Event::Warning(format!("{}: {complaint}", host.name)));
                         host.state = HostState::Failed;
                     }
                 }

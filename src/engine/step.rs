@@ -31,7 +31,7 @@ pub(super) async fn agrees(run: &Run, task: &TaskStart) -> bool {
         return false;
     }
     let (question, answer) = Question::new(format!("Perform task: {} (N)o/(y)es/(c)ontinue:", task.name), true, None);
-    run.tell(Event::Question(question));
+    run.send_event(Event::Question(question));
     match answer.await {
         Ok(Answer::Text(word)) if truth::is_yes(&word) => true,
         Ok(Answer::Text(word)) => match word.trim().to_ascii_lowercase().as_str() {

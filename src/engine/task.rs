@@ -51,7 +51,7 @@ pub(super) async fn announced(
         rest.sort_by_key(|host| host.order);
         return rest;
     }
-    batch.run.tell(Event::TaskStart(start.clone()));
+    batch.run.send_event(Event::TaskStart(start.clone()));
     let (sharing, able, refused) = keyword::sharing(batch, task, going);
     let mut after = match able.is_empty() {
         true => able,
@@ -61,7 +61,7 @@ pub(super) async fn announced(
     for refused in refused {
         after.push(refuse(batch, task, &start, refused).await);
     }
-    batch.run.tell(Event::TaskEnd(start));
+    batch.run.send_event(Event::TaskEnd(start));
     spread_failure(batch, task, &mut after);
     rest.extend(after);
     rest.sort_by_key(|host| host.order);
@@ -98,7 +98,7 @@ pub(super) fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: b
 /// A host on which the keywords of the task cannot be read fails.
 async fn refuse(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, refused: Refused) -> HostRun {
     let (mut host, error) = refused;
-    batch.run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
+    batch.run.send_event(Event::HostStart { task: start.clone(), host: host.name.clone() });
     let result = Item::new(batch, &host, task, start, batch.task_scope(&host, task)).without_items(&error);
     let all = TaskOutcome { result, effects: Vec::new(), looped: false, args: None, delegated: None };
     settle(batch, task, start, &mut host, all).await;
@@ -190,7 +190,7 @@ async fn on_host(
     if run.stopping() {
         return (host, TaskVariables::default());
     }
-    run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
+    run.send_event(Event::HostStart { task: start.clone(), host: host.name.clone() });
     tracing::debug!(module = start.action, at = %start.origin, "begins");
     let scope = batch.task_scope(&host, &task);
     let mut ran = match &task.repeat {
@@ -220,7 +220,7 @@ async fn unsaved(run: &Run) -> Option<String> {
     let credentials = run.job.inventory.credentials.as_ref()?;
     let saved = credentials.save().await;
     if let Some(warning) = credentials.take_warning() {
-        run.tell(Event::Warning(warning));
+        run.send_event(Event::Warning(warning));
     }
     saved.err()
 }
@@ -272,7 +272,7 @@ async fn settle(
     batch.run.warn();
     all.result.took += begun.elapsed();
     tracing::debug!(status = ?all.result.status, seconds = all.result.took.as_secs_f64(), "ended");
-    batch.run.tell(Event::Result {
+    batch.run.send_event(Event::Result {
         task: start.clone(),
         host: host.name.clone(),
         delegated: all.delegated,
@@ -350,14 +350,14 @@ async fn apply(
         }
         Effect::AddHost { name, groups, vars } => batch.run.change_inventory(|inventory| {
             if let Err(complaint) = inventory.add_host(&name, &groups, vars) {
-                batch.run.tell(Event::Warning(format!("{name}: {complaint}")));
+                batch.run.send_event(Event::Warning(format!("{name}: {complaint}")));
             }
         }),
         Effect::GroupBy { group, parents } => batch.run.change_inventory(|inventory| {
             let mut added = vec![inventory.add_to_group(&host.name, &group)];
             added.extend(parents.iter().map(|parent| inventory.add_child_group(parent, &group)));
             for complaint in added.into_iter().filter_map(Result::err) {
-                batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
+                batch.run.send_event(Event::Warning(format!("{}: {complaint}", host.name)));
             }
             host.magic = Arc::new(precedence::host_magic(inventory, &host.name));
         }),

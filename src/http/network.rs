@@ -91,7 +91,7 @@ impl Network {
 }
 
 /// The words of a line of such a file: only double quotes mean something, and a backslash before one character.
-fn words(line: &str) -> Vec<String> {
+fn split_words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut within, mut escaped) = (false, false, false);
     for c in line.chars() {
@@ -134,7 +134,7 @@ fn logins(text: &str) -> Vec<Login> {
         if line.trim_start().starts_with('#') {
             continue;
         }
-        let words = words(line);
+        let words = split_words(line);
         if words.first().is_some_and(|word| word == "macdef") {
             // Up to a blank line.
             lines.by_ref().find(|line| line.trim().is_empty());
@@ -195,7 +195,7 @@ mod tests {
             ..Network::default()
         };
         assert_eq!(odd.login("Q").unwrap().1, "#2\"");
-        assert_eq!(words("password it's#1 \"a b\""), ["password", "it's#1", "a b"]);
+        assert_eq!(split_words("password it's#1 \"a b\""), ["password", "it's#1", "a b"]);
         assert_eq!(login("z"), ("any".into(), "y".into()));
         assert!(Network::default().login("a").is_none());
     }

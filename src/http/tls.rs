@@ -115,7 +115,7 @@ pub(crate) fn authorities(name: &str, text: &[u8]) -> Result<Certificates, Strin
 pub(crate) async fn system_authorities(probe: &Probe) -> Result<Certificates, remote::Error> {
     for path in SYSTEM_ROOTS {
         if probe.stat(path, Links::Follow).await?.is_some()
-            && let Some(text) = probe.read(path).await?
+            && let Some(text) = probe.read_file(path).await?
         {
             return Ok(certificates(&text));
         }

@@ -46,7 +46,7 @@ impl VarsFiles {
     pub fn complete(&mut self, inventory: &Inventory, keyring: &Keyring) -> Result<(), Diagnostic> {
         let hosts = inventory.hosts.keys().map(|name| &**name).chain(LOCALHOST);
         let groups = inventory.groups.keys().map(|name| &**name);
-        let read = |file: &Path| read(file, keyring, &inventory.duplicates);
+        let read = |file: &Path| read_vars_file(file, keyring, &inventory.duplicates);
         let behaviour = inventory.hash_behaviour;
         read_new(&mut self.groups, &self.directory.join("group_vars"), groups, read, behaviour)?;
         read_new(&mut self.hosts, &self.directory.join("host_vars"), hosts, read, behaviour)
@@ -78,7 +78,7 @@ fn read_new<'a>(
     Ok(())
 }
 
-fn read(file: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Diagnostic> {
+fn read_vars_file(file: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Diagnostic> {
     match yaml::load_yaml(file, keyring, duplicates)? {
         Some(node) => node.to_vars(keyring),
         None => Ok(Vars::new()),
@@ -167,7 +167,7 @@ mod tests {
         for name in names {
             let mut known = super::IndexMap::new();
             let groups = directory.path().join("group_vars");
-            let read = |file: &std::path::Path| super::read(file, &Keyring::default(), &Default::default());
+            let read = |file: &std::path::Path| super::read_vars_file(file, &Keyring::default(), &Default::default());
             super::read_new(&mut known, &groups, std::iter::once(name), read, Default::default()).unwrap();
             assert_eq!(known[name].is_empty(), name != "x", "{name}");
         }

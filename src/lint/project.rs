@@ -64,7 +64,7 @@ pub struct Task<'a> {
 impl Project {
     pub fn read_project(places: Vec<LintPath>, settings: &LintSettings) -> Project {
         let mut mentions = text::Names::default();
-        let read = |place| LintFile::read(place, settings, &mut mentions);
+        let read = |place| LintFile::read_lint_file(place, settings, &mut mentions);
         let files: Vec<LintFile> = places.into_iter().filter_map(read).collect();
         let (errors, warnings) = load::load_files(&files, settings);
         Project { files, errors, warnings, mentions }
@@ -112,7 +112,7 @@ impl Project {
 
 impl LintFile {
     /// Reads a file and adds the names that it mentions. None: it is no text, and need not be.
-    fn read(place: LintPath, settings: &LintSettings, mentions: &mut text::Names) -> Option<LintFile> {
+    fn read_lint_file(place: LintPath, settings: &LintSettings, mentions: &mut text::Names) -> Option<LintFile> {
         let content = std::fs::read(&place.path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let mut file = LintFile {
             path: place.path.clone(),

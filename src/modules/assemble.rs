@@ -167,7 +167,7 @@ impl Assemble {
             };
             if kind == Some(FileKind::File) {
                 let vanished = || Error::failed(format!("{path} was removed while it was read"));
-                fragments.push(probe.read(&path).await?.ok_or_else(vanished)?);
+                fragments.push(probe.read_file(&path).await?.ok_or_else(vanished)?);
             }
         }
         Ok(fragments)

@@ -127,7 +127,7 @@ impl Module for AuthorizedKey {
         let Some(path) = self.path(probe, account.as_ref()).await? else {
             return self.plan_without_user(here);
         };
-        let old = probe.read(&path).await?.unwrap_or_default();
+        let old = probe.read_file(&path).await?.unwrap_or_default();
         let text =
             String::from_utf8(old).map_err(|_| Error::failed(format!("cannot edit {path}: it is not UTF-8 text")))?;
         let desired = match (self.state, self.exclusive) {
@@ -193,7 +193,7 @@ impl AuthorizedKey {
             self.fetch(probe).await?
         } else if let Some(path) = path {
             host_links::stat_target(probe, path).await?;
-            let content = probe.read(path).await?;
+            let content = probe.read_file(path).await?;
             let content = content.ok_or_else(|| Error::failed(format!("no such file of keys on the host: {path}")))?;
             String::from_utf8_lossy(&content).into_owned()
         } else {

@@ -88,12 +88,12 @@ impl Module for Command {
     type Change = ();
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
-        let argv = self.words()?;
+        let argv = self.command_line()?;
         plan(&self.guard(), Value::from(argv), probe, here).await
     }
 
     async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let argv = self.words()?;
+        let argv = self.command_line()?;
         let what = if self.expand_argument_vars {
             expanded(&argv, remote).await?
         } else {
@@ -125,7 +125,7 @@ impl Command {
     }
 
     /// The program and its arguments.
-    fn words(&self) -> Result<Vec<String>, Error> {
+    fn command_line(&self) -> Result<Vec<String>, Error> {
         let words = match (&self.cmd, &self.argv) {
             (Some(_), Some(_)) => return Err(Error::failed("only command or argv can be given, not both")),
             (None, Some(argv)) => argv.clone(),

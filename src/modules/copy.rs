@@ -299,7 +299,7 @@ impl Copy {
     ) -> Result<Source, Error> {
         source.secret = true;
         let found = match destination.there {
-            Some(_) => probe.read(&destination.path).await?,
+            Some(_) => probe.read_file(&destination.path).await?,
             None => None,
         };
         let plain = match source.content {

@@ -120,7 +120,7 @@ impl Module for Cron {
 
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<CronChange>, Error> {
         self.check()?;
-        let before = self.read(probe).await?;
+        let before = self.read_crontab(probe).await?;
         let text = before.unwrap_or_else(|| Text::decode(b""));
         let mut table = Table::parse_crontab(&text.characters);
         let mut changed = self.edit(&mut table, &text)?;
@@ -262,9 +262,9 @@ impl Cron {
     }
 
     /// None: there is none yet.
-    async fn read(&self, probe: &Probe) -> Result<Option<Text>, Error> {
+    async fn read_crontab(&self, probe: &Probe) -> Result<Option<Text>, Error> {
         if let Some(file) = self.file() {
-            let content = probe.read(&file).await?;
+            let content = probe.read_file(&file).await?;
             return Ok(content.map(|bytes| Text::decode(&bytes)));
         }
         if probe.which("crontab").await?.is_none() {

@@ -238,7 +238,7 @@ impl Find {
             return Ok(true);
         }
         // What may not be read has no content that is known, as in Ansible.
-        match probe.read(path).await {
+        match probe.read_file(path).await {
             Ok(Some(content)) => criteria.is_in(&String::from_utf8_lossy(&content)),
             Ok(None) | Err(crate::remote::Error::Refused { .. }) => Ok(false),
             Err(error) => Err(error.into()),

@@ -132,7 +132,7 @@ impl GroupModule {
 mod tests {
     use super::*;
 
-    fn words(state: GroupState, exists: bool, tools: AccountTools) -> String {
+    fn command_line(state: GroupState, exists: bool, tools: AccountTools) -> String {
         let group =
             GroupModule { name: "etcd".into(), gid: Some(900), state, system: true, non_unique: false, force: false };
         group.command(state, exists, tools).map_or_else(|error| error.to_string(), |argv| argv.join(" "))
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn each_kind_of_tools_is_reported_in_its_own_words() {
-        assert_eq!(words(GroupState::Present, false, AccountTools::Shadow), "groupadd -r -g 900 etcd");
-        assert_eq!(words(GroupState::Present, true, AccountTools::Shadow), "groupmod -g 900 etcd");
-        assert_eq!(words(GroupState::Absent, true, AccountTools::Shadow), "groupdel etcd");
-        assert_eq!(words(GroupState::Present, false, AccountTools::Busybox), "addgroup -S -g 900 etcd");
-        assert_eq!(words(GroupState::Absent, true, AccountTools::Busybox), "delgroup etcd");
-        assert!(words(GroupState::Present, true, AccountTools::Busybox).contains("no groupmod"));
+        assert_eq!(command_line(GroupState::Present, false, AccountTools::Shadow), "groupadd -r -g 900 etcd");
+        assert_eq!(command_line(GroupState::Present, true, AccountTools::Shadow), "groupmod -g 900 etcd");
+        assert_eq!(command_line(GroupState::Absent, true, AccountTools::Shadow), "groupdel etcd");
+        assert_eq!(command_line(GroupState::Present, false, AccountTools::Busybox), "addgroup -S -g 900 etcd");
+        assert_eq!(command_line(GroupState::Absent, true, AccountTools::Busybox), "delgroup etcd");
+        assert!(command_line(GroupState::Present, true, AccountTools::Busybox).contains("no groupmod"));
     }
 }

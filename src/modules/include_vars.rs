@@ -83,7 +83,7 @@ impl Local for IncludeVars {
         };
         let mut vars = Vars::new();
         for file in &files {
-            vars.extend(read(file, here)?);
+            vars.extend(read_vars_file(file, here)?);
         }
         if let Some(name) = &self.name {
             vars = Vars::from_iter([(Arc::from(name.as_str()), Value::from_pairs(vars))]);
@@ -168,7 +168,7 @@ fn expression(text: &str) -> Result<Regex, Error> {
     Regex::new(text).map_err(|_| Error::failed(format!("invalid regular expression {text:?}")))
 }
 
-fn read(path: &Path, here: &Controller<'_>) -> Result<Vars, Error> {
+fn read_vars_file(path: &Path, here: &Controller<'_>) -> Result<Vars, Error> {
     let (keyring, duplicates) = (&here.scope.keyring, &here.scope.duplicates);
     let vars = yaml::load_yaml(path, keyring, duplicates)
         .and_then(|node| node.map_or_else(|| Ok(Vars::new()), |n| n.to_vars(keyring)));

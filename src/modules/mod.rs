@@ -222,7 +222,7 @@ pub trait Local: DeserializeOwned + Send + Sync + 'static {
     const ONCE: bool = false;
 
     /// Coerced arguments to the module's own type.
-    fn read(args: Value) -> Result<Self, Error> {
+    fn coerce_arguments(args: Value) -> Result<Self, Error> {
         arguments::parse_arguments(args)
     }
 
@@ -592,7 +592,7 @@ fn opened(host: Option<&Remote>) -> &Remote {
 }
 
 async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<ModuleResult, Error> {
-    M::read(args)?.run(here).await
+    M::coerce_arguments(args)?.run(here).await
 }
 
 #[cfg(test)]

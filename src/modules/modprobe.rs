@@ -141,13 +141,13 @@ impl Modprobe {
     }
 
     fn argv(&self) -> Vec<String> {
-        let words = shlex::split(&self.params).unwrap_or_else(|| words(&self.params));
+        let words = shlex::split(&self.params).unwrap_or_else(|| split_at_blanks(&self.params));
         ["modprobe", &self.name].map(str::to_owned).into_iter().chain(words).collect()
     }
 
     /// Whether the kernel has it, loaded or built in.
     async fn is_loaded(&self, probe: &Probe) -> Result<bool, Error> {
-        let loaded = probe.read("/proc/modules").await?.unwrap_or_default();
+        let loaded = probe.read_file("/proc/modules").await?.unwrap_or_default();
         if has_loaded(&String::from_utf8_lossy(&loaded), &self.name) {
             return Ok(true);
         }
@@ -192,7 +192,7 @@ impl Modprobe {
         if lists.is_empty() {
             edits.push((own(LOADED), Edit::Add(format!("{}\n", self.name))));
         }
-        let mut wanted = words(&self.params);
+        let mut wanted = split_at_blanks(&self.params);
         let statements = options.iter().flat_map(|(_, text)| statements(text));
         let mut found: Vec<String> = statements.filter_map(|it| option(it, &self.name)).flatten().collect();
         // Of one parameter that is given twice the last counts.
@@ -297,13 +297,13 @@ fn is_options(line: &str, name: &str) -> bool {
 /// The parameters that a line gives a module.
 fn option(line: &str, name: &str) -> Option<Vec<String>> {
     let line = line.replace("\\\n", " ");
-    let mut words = words(&line).into_iter();
+    let mut words = split_at_blanks(&line).into_iter();
     let is_own = words.next()? == "options" && plain(&words.next()?) == plain(name);
     is_own.then(|| words.take_while(|word| !word.starts_with(['#', ';'])).collect())
 }
 
 /// The words of a text, unchanged: blanks in quotes do not end one.
-fn words(text: &str) -> Vec<String> {
+fn split_at_blanks(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for c in text.chars() {
         match quote {

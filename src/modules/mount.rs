@@ -405,7 +405,7 @@ impl Mount {
 }
 
 async fn mounts(probe: &Probe) -> Result<Vec<Mounted>, Error> {
-    let text = probe.read("/proc/self/mountinfo").await?.unwrap_or_default();
+    let text = probe.read_file("/proc/self/mountinfo").await?.unwrap_or_default();
     Ok(Mounted::parse_mounts(&String::from_utf8_lossy(&text)))
 }
 

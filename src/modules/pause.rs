@@ -57,7 +57,7 @@ impl Local for Pause {
     async fn run(&self, here: &Controller<'_>) -> Result<ModuleResult, Error> {
         let (limit, unit) = self.limit()?;
         let (start, clock) = (LocalTime::now(), Instant::now());
-        let (question, answer) = Question::new(self.words(limit), self.echo && limit.is_none(), limit);
+        let (question, answer) = Question::new(self.prompt_text(limit), self.echo && limit.is_none(), limit);
         (here.ask)(question);
         let typed = match (answer.await, limit) {
             (Ok(Answer::Abort), _) => return Err(Error::failed("user requested abort!")),
@@ -104,7 +104,7 @@ impl Pause {
         Ok((Some(limit.map_err(|_| Error::failed(format!("cannot pause for {seconds} seconds")))?), unit))
     }
 
-    fn words(&self, limit: Option<Duration>) -> String {
+    fn prompt_text(&self, limit: Option<Duration>) -> String {
         let prompt = self.prompt.as_deref().filter(|prompt| !prompt.is_empty());
         let hidden = if self.echo { "" } else { " (output is hidden)" };
         let Some(limit) = limit else {

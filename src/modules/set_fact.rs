@@ -37,7 +37,7 @@ impl Local for SetFact {
     };
 
     /// Values as they are: a moment stays one.
-    fn read(args: Value) -> Result<Self, Error> {
+    fn coerce_arguments(args: Value) -> Result<Self, Error> {
         let pairs = args.as_object().and_then(|object| object.try_iter_pairs()).into_iter().flatten();
         Ok(SetFact(pairs.map(|(name, value)| (name.to_string(), value)).collect()))
     }

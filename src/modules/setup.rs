@@ -148,7 +148,7 @@ async fn own_fact(probe: &Probe, path: &str) -> Result<Value, Error> {
             }
             output.stdout
         }
-        Some(_) => probe.read(path).await?.unwrap_or_default(),
+        Some(_) => probe.read_file(path).await?.unwrap_or_default(),
     };
     if content.len() > MOST_OWN_FACT {
         return Ok(Value::from(format!("the fact file is larger than {} MiB ({path})", MOST_OWN_FACT >> 20)));

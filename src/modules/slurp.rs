@@ -41,7 +41,7 @@ impl Inspect for Slurp {
     async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let path = probe.expand_on_host(&self.src).await?;
         // Files of /proc have no size, so reading is the only way to know; what reading refuses is looked at after.
-        let content = match probe.read(&path).await {
+        let content = match probe.read_file(&path).await {
             Ok(Some(content)) => content,
             Ok(None) => return Err(Error::absent(format!("there is no file {path} on the host"))),
             Err(error) => match probe.stat(&path, Links::Follow).await? {

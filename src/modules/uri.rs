@@ -245,7 +245,10 @@ impl Uri {
         if self.remote_src {
             let path = remote.expand_on_host(src).await?;
             host_links::stat_target(remote, &path).await?;
-            return remote.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")));
+            return remote
+                .read_file(&path)
+                .await?
+                .ok_or_else(|| Error::failed(format!("no such file on the host: {path}")));
         }
         let path = here.find_file("files", src)?;
         std::fs::read(&path).map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))
@@ -322,7 +325,7 @@ impl Uri {
             DesiredAttributes::load_wanted(remote, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
                 .await?;
         if let Some(stat) = &there
-            && remote.read(&path).await?.as_deref() == Some(body)
+            && remote.read_file(&path).await?.as_deref() == Some(body)
         {
             let lacking = wanted.lacking(stat);
             let changed = !super::file_attributes::is_empty(&lacking);

@@ -246,7 +246,7 @@ impl Module for User {
             }
         }
         if let Some(option) = change.lock {
-            accounts::run_account_tool(remote, &words(&["usermod", option, &self.name])).await?;
+            accounts::run_account_tool(remote, &to_strings(&["usermod", option, &self.name])).await?;
         }
         let account = accounts::read_accounts(remote, &self.name).await?.account;
         let outcome = self.outcome(account.as_ref());
@@ -349,8 +349,8 @@ impl User {
 
     fn removal(&self, tools: AccountTools) -> UserChange {
         let mut argv = match tools {
-            AccountTools::Shadow => words(&["userdel"]),
-            AccountTools::Busybox => words(&["deluser"]),
+            AccountTools::Shadow => to_strings(&["userdel"]),
+            AccountTools::Busybox => to_strings(&["deluser"]),
         };
         argv.extend((self.force && tools == AccountTools::Shadow).then(|| "-f".to_owned()));
         argv.extend(self.remove.then(|| if tools == AccountTools::Shadow { "-r" } else { "--remove-home" }.to_owned()));
@@ -373,7 +373,7 @@ impl User {
     }
 
     fn useradd(&self, accounts: &Accounts) -> Vec<String> {
-        let mut argv = words(&["useradd"]);
+        let mut argv = to_strings(&["useradd"]);
         if let Some(uid) = self.uid {
             option(&mut argv, "-u", uid.to_string());
             argv.extend(self.non_unique.then(|| "-o".to_owned()));
@@ -412,7 +412,7 @@ impl User {
             ("-W", self.password_expire_warn),
             ("-I", self.password_expire_account_disable),
         ];
-        let mut argv = words(&["chage"]);
+        let mut argv = to_strings(&["chage"]);
         for ((name, wanted), found) in wanted.into_iter().zip(found) {
             // A number below 0 means none.
             if let Some(days) = wanted.filter(|days| Some(*days).filter(|days| *days >= 0) != found) {
@@ -425,7 +425,7 @@ impl User {
 
     /// busybox: one command for the user, one for each further group.
     fn adduser(&self) -> Vec<Vec<String>> {
-        let mut argv = words(&["adduser", "-D"]);
+        let mut argv = to_strings(&["adduser", "-D"]);
         if let Some(uid) = self.uid {
             option(&mut argv, "-u", uid.to_string());
         }
@@ -444,12 +444,12 @@ impl User {
         argv.extend((!self.create_home).then(|| "-H".to_owned()));
         argv.extend(self.system.then(|| "-S".to_owned()));
         argv.push(self.name.clone());
-        let groups = self.groups.iter().flatten().map(|group| words(&["addgroup", &self.name, group]));
+        let groups = self.groups.iter().flatten().map(|group| to_strings(&["addgroup", &self.name, group]));
         std::iter::once(argv).chain(groups).collect()
     }
 
     fn changes(&self, account: &Account, accounts: &Accounts) -> Result<UserChange, Error> {
-        let mut argv = words(&["usermod"]);
+        let mut argv = to_strings(&["usermod"]);
         if let Some(uid) = self.uid.filter(|uid| *uid != account.uid) {
             option(&mut argv, "-u", uid.to_string());
             argv.extend(self.non_unique.then(|| "-o".to_owned()));
@@ -529,7 +529,7 @@ fn tools(accounts: &Accounts) -> Result<AccountTools, Error> {
     accounts.tools.ok_or_else(accounts::no_tools)
 }
 
-fn words(words: &[&str]) -> Vec<String> {
+fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 

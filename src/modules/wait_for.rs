@@ -295,7 +295,7 @@ impl WaitFor {
 async fn file(probe: &Probe, path: &str, regex: Option<&Regex>) -> Result<Option<Found>, Error> {
     match regex {
         None => Ok(probe.stat(path, Links::Follow).await?.map(|_| Found::default())),
-        Some(regex) => match probe.read(path).await? {
+        Some(regex) => match probe.read_file(path).await? {
             Some(content) => search(regex, &content),
             None => Ok(None),
         },

@@ -47,7 +47,7 @@ impl Inspect for X509CertificateInfo {
     };
     async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let path = probe.expand_on_host(&self.path).await?;
-        let found = probe.read(&path).await?;
+        let found = probe.read_file(&path).await?;
         let found = found.ok_or_else(|| Error::absent(format!("there is no certificate {path}")))?;
         let certificate = Certificate::parse_certificate(&found, &path)?;
         let left = certificate.not_after - x509::in_days(0).unix_timestamp();

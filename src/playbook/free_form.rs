@@ -28,7 +28,7 @@ const MARKS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
 pub(super) fn parse_free_form(text: &str, is_key: impl Fn(&str) -> bool) -> Result<FreeForm, UnbalancedQuote> {
     let mut found = FreeForm::default();
     let mut rest: Vec<Range<usize>> = Vec::new();
-    for word in words(text)? {
+    for word in word_ranges(text)? {
         match pair(&text[word.clone()]).filter(|(key, _)| is_key(key)) {
             Some((key, value)) => found.pairs.push((key.to_owned(), unquote(&decoded(value)), word.start)),
             // Words that follow each other keep what is between them: newlines count for `shell`.
@@ -103,7 +103,7 @@ fn unquote(value: &str) -> String {
 }
 
 /// The words of a text, as byte ranges.
-fn words(text: &str) -> Result<Vec<Range<usize>>, UnbalancedQuote> {
+fn word_ranges(text: &str) -> Result<Vec<Range<usize>>, UnbalancedQuote> {
     let mut words = Vec::new();
     let mut at = 0;
     while at < text.len() {

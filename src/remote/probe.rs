@@ -92,7 +92,7 @@ impl Probe {
     }
 
     /// The whole file. None: no such file.
-    pub async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub async fn read_file(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let word = quote::quote_path(path)?;
         let body = format!("{}\ncat {word}", file_check(&word));
         let answer = self.session().await?.ask(&subshell(&body)).await?;

@@ -66,7 +66,7 @@ impl AdHoc {
         let there = |name| result.values.contains_key(name);
         let program = COMMAND_MODULES.contains(&action) && there("rc") && !there("ansible_job_id");
         let text = match (program, self.style.one_line) {
-            (true, false) => format!("{host} | {} | {}", word.trim_end_matches('!'), words(&object)),
+            (true, false) => format!("{host} | {} | {}", word.trim_end_matches('!'), command_output(&object)),
             (true, true) => format!("{host} | {} | {}", word.trim_end_matches('!'), line(&object)),
             (false, true) => format!("{host} | {word} => {}", plain_json(&object.to_string())),
             (false, false) => format!("{host} | {word} => {}", plain_json(&pretty(&object))),
@@ -115,7 +115,7 @@ fn reported(result: &TaskResult, changed: bool) -> Plain {
 }
 
 /// `rc=0 >>` and all that the program said.
-fn words(object: &Plain) -> String {
+fn command_output(object: &Plain) -> String {
     let text = |name: &str| object[name].as_str().unwrap_or_default();
     let said: Vec<&str> = ["stdout", "stderr", "msg"].map(text).into_iter().filter(|text| !text.is_empty()).collect();
     format!("rc={} >>\n{}", object["rc"], said.join("\n"))

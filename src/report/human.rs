@@ -152,14 +152,14 @@ impl Human {
             return self.failure(&format!("{word}: {host}{item}"), result, kind.place);
         }
         let mut line = format!("{word}: {host}{item}");
-        if let Some(words) = self.words(result, kind.action) {
+        if let Some(words) = self.shown_details(result, kind.action) {
             line.push_str(&format!(" => {words}"));
         }
         self.say(colour, &line)
     }
 
     /// What is shown of a good result: the values of `debug` always, of others from `-v` on.
-    fn words(&self, result: &TaskResult, action: &str) -> Option<String> {
+    fn shown_details(&self, result: &TaskResult, action: &str) -> Option<String> {
         let shown = action == "debug" && result.status != Status::Skipped;
         if result.no_log {
             return (shown || self.style.verbosity > 0).then(|| HIDDEN.to_string());
@@ -282,7 +282,7 @@ fn pretty(values: &Vars) -> String {
 }
 
 impl Human {
-    fn tell(&mut self, event: &Event) {
+    fn print_event(&mut self, event: &Event) {
         match event {
             Event::PlayStart { name, check, .. } => {
                 let check = if *check { " [CHECK MODE]" } else { "" };
@@ -366,7 +366,7 @@ impl Report for Human {
         if let OutputTarget::Live { live, .. } = &mut self.out {
             live.event(event, Instant::now());
         }
-        self.tell(event);
+        self.print_event(event);
         Ok(())
     }
 

@@ -112,7 +112,7 @@ impl Live {
             if several && let Some(task) = self.tasks.get(id) {
                 line.push_str(&format!("  {}", task.name));
             }
-            line.push_str(&host.words(now));
+            line.push_str(&host.progress_text(now));
             lines.push(line);
         }
         if room > 0 && shown < all {
@@ -144,7 +144,7 @@ impl Live {
 }
 
 impl Host {
-    fn words(&self, now: Instant) -> String {
+    fn progress_text(&self, now: Instant) -> String {
         let mut words = String::new();
         if self.items > 0 {
             words.push_str(&format!("  {} items done", self.items));

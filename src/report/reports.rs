@@ -133,7 +133,7 @@ impl Reports {
             }
         }
         let event = self.with_failures(event);
-        self.tell(at, &event);
+        self.pass_on(at, &event);
         if let Event::Question(question) = &event {
             self.ask(at, question);
         }
@@ -155,7 +155,7 @@ impl Reports {
         self.sinks.iter().any(|sink| !sink.optional && matches!(sink.state, State::Failed(_)))
     }
 
-    fn tell(&mut self, at: SystemTime, event: &Event) {
+    fn pass_on(&mut self, at: SystemTime, event: &Event) {
         let line = self.line(at, event);
         self.each(|report| told(report, at, event, line.as_ref()));
     }
@@ -178,7 +178,7 @@ impl Reports {
         }
         if question.limit.is_none() {
             let words = "not waiting for an answer: standard input is not a terminal";
-            self.tell(at, &Event::Warning(words.to_owned()));
+            self.pass_on(at, &Event::Warning(words.to_owned()));
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 /// Adds what the other schemas refer to.
 pub(super) fn define(definitions: &mut Map<String, Value>) {
     let template = || reference("template");
-    let words: Vec<String> = truth::words().collect();
+    let words: Vec<String> = truth::truth_words().collect();
     let shapes = [
         ("template", json!({"type": "string", "pattern": "\\{\\{|\\{%"})),
         ("bool", json!({"anyOf": [{"type": ["boolean", "null"]}, {"enum": words}, {"enum": [0, 1]}, template()]})),

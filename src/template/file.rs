@@ -76,7 +76,7 @@ fn in_a_copy(body: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> 
     engine.set_path_join_callback(|name, _| name.into());
     let (search, included) = (search(path, options, scope), syntax.clone());
     let programs = scope.engine.programs();
-    engine.set_loader(move |name| read(name, &search, &included, programs));
+    engine.set_loader(move |name| read_template(name, &search, &included, programs));
     let text = rewrite(body, SourceMode::Template, &syntax, false, programs)?;
     engine.template_from_named_str(&path.to_string_lossy(), &text)?.render(render::root(scope))
 }
@@ -89,7 +89,7 @@ fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {
 
 /// Finds and reads an included file. The name may come from a host, and the file is sent there: as in Jinja, it
 /// is only searched in the directories of the search path.
-fn read(
+fn read_template(
     name: &str,
     search: &[PathBuf],
     syntax: &SyntaxConfig,

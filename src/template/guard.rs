@@ -36,7 +36,7 @@ fn listen() {
             if GUARDED.get() == 0 {
                 return others(fault);
             }
-            let words = words(fault.payload());
+            let words = panic_text(fault.payload());
             FAULT.set(fault.location().map_or(words.clone(), |place| format!("{words} ({place})")));
             if Backtrace::capture().status() == BacktraceStatus::Captured {
                 others(fault);
@@ -45,7 +45,7 @@ fn listen() {
     });
 }
 
-fn words(payload: &dyn std::any::Any) -> String {
+fn panic_text(payload: &dyn std::any::Any) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no details".into())
 }

@@ -41,7 +41,7 @@ impl Store<'_> {
     async fn document(&self, descriptor: &Descriptor, name: &str) -> Result<Document, Error> {
         let text = match self {
             Store::Registry(repository) => repository.manifest(&descriptor.digest).await?,
-            Store::Layout(layout) => read(&layout.blob(descriptor)?)?,
+            Store::Layout(layout) => read_blob(&layout.blob(descriptor)?)?,
         };
         if text.len() as u64 != descriptor.size {
             let size = descriptor.size;
@@ -150,7 +150,7 @@ async fn from_document(
     if manifest.config.size > oci::LARGEST_MANIFEST as u64 {
         return Err(Error::new(format!("{name}: its configuration is too large")));
     }
-    let config: Config = oci::json(&read(&store.blob(&manifest.config).await?)?, name)?;
+    let config: Config = oci::json(&read_blob(&store.blob(&manifest.config).await?)?, name)?;
     let diff_ids = config.layers(&manifest, wanted.architecture, name)?;
     let mut search = Search::new(wanted, name);
     for (layer, diff_id) in manifest.layers.iter().zip(&diff_ids).rev() {
@@ -162,7 +162,7 @@ async fn from_document(
     search.finish()
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
+fn read_blob(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|error| Error::io("read", path, &error))
 }
 

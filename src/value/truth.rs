@@ -20,7 +20,7 @@ pub fn of_exact_word(text: &str) -> Option<bool> {
 }
 
 /// All words for booleans, each also with a capital, as people write them.
-pub fn words() -> impl Iterator<Item = String> {
+pub fn truth_words() -> impl Iterator<Item = String> {
     TRUE.into_iter().chain(FALSE).flat_map(|word| {
         let (first, rest) = word.split_at(1);
         let capital = first.to_ascii_uppercase() + rest;
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_listed_word_is_a_boolean() {
-        let words: Vec<String> = words().collect();
+        let words: Vec<String> = truth_words().collect();
         assert!(words.iter().all(|word| of_word(word).is_some()), "{words:?}");
         assert!(
             ["no", "No", "t", "1"].iter().all(|word| words.iter().filter(|it| it == word).count() == 1),

@@ -84,7 +84,7 @@ impl Keyring {
         if self.passwords.is_empty() && is_vault(text) {
             return Err(Error::NoPassword);
         }
-        let sealed = VaultEnvelope::read(text)?;
+        let sealed = VaultEnvelope::parse_envelope(text)?;
         let own = |entry: &&(String, Secret)| sealed.identity == Some(entry.0.as_str());
         let first = self.passwords.iter().filter(own);
         let others = self.passwords.iter().filter(|entry| !own(entry));
@@ -134,7 +134,7 @@ struct VaultEnvelope<'a> {
 }
 
 impl<'a> VaultEnvelope<'a> {
-    fn read(text: &'a str) -> Result<Self, Error> {
+    fn parse_envelope(text: &'a str) -> Result<Self, Error> {
         let (header, body) = text.trim().split_once('\n').ok_or(Error::NotVault)?;
         let mut words = header.trim().split(';');
         let head = [words.next(), words.next(), words.next()];

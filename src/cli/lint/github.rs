@@ -12,7 +12,7 @@ pub(super) fn annotations(findings: &[Finding]) -> String {
             let path = property(&origin.path().display().to_string());
             format!("file={path},line={},col={},", origin.line, origin.column)
         });
-        format!("::{command} {place}title={}::{}\n", finding.rule.id, data(&super::words(finding)))
+        format!("::{command} {place}title={}::{}\n", finding.rule.id, data(&super::finding_text(finding)))
     };
     findings.iter().map(one).collect()
 }

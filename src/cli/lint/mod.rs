@@ -91,7 +91,7 @@ pub(super) fn run_lint(args: &LintArgs) -> Result<ExitCode, CliError> {
 }
 
 /// The message and the hint of a finding as one text.
-fn words(finding: &Finding) -> String {
+fn finding_text(finding: &Finding) -> String {
     match &finding.complaint.hint {
         Some(hint) => format!("{}; {hint}", finding.complaint.message),
         None => finding.complaint.message.clone(),

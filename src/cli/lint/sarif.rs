@@ -31,7 +31,7 @@ fn result(finding: &Finding) -> Value {
         "ruleId": finding.rule.id,
         "ruleIndex": index,
         "level": level(finding.rule.level),
-        "message": {"text": super::words(finding)},
+        "message": {"text": super::finding_text(finding)},
     });
     if let Some(origin) = &finding.complaint.origin {
         let place = json!({

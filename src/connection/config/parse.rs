@@ -258,11 +258,11 @@ pub(super) fn directive(line: &str) -> Result<Option<(String, Vec<String>)>, Str
     if keyword == "proxycommand" {
         return Ok(Some((keyword, if rest.is_empty() { vec![] } else { vec![rest.to_owned()] })));
     }
-    words(rest).map(|values| Some((keyword, values)))
+    split_words(rest).map(|values| Some((keyword, values)))
 }
 
 /// Splits at blanks; quotes hold words together, and a `#` before a word begins a comment.
-fn words(text: &str) -> Result<Vec<String>, String> {
+fn split_words(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = text.chars().peekable();
     loop {

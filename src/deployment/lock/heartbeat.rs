@@ -43,7 +43,7 @@ impl Lock {
         let root = |name: &Arc<str>| held.iter().find(|(other, _)| other == name).map(|(_, remote)| remote.clone());
         let hosts: Vec<LockReply> = hold.hosts.iter().map(|name| (name.clone(), root(name))).collect();
         let pulse = Heartbeat { hold: hold.clone(), majority, opens };
-        pulse.tell(&hosts);
+        pulse.announce_hosts(&hosts);
         Lock { hold, held, beating: tokio::spawn(pulse.beat(hosts)) }
     }
 
@@ -105,7 +105,7 @@ struct Heartbeat {
 
 impl Heartbeat {
     /// Says through whom sessions of other users are made known.
-    fn tell(&self, hosts: &[LockReply]) {
+    fn announce_hosts(&self, hosts: &[LockReply]) {
         let roots = hosts.iter().filter_map(|(name, remote)| Some((name.clone(), remote.clone()?)));
         self.hold.roots.set_roots(roots.collect::<HashMap<_, _>>());
     }
@@ -126,7 +126,7 @@ impl Heartbeat {
             for ((_, remote), heard) in hosts.iter_mut().zip(heard) {
                 *remote = heard.ok();
             }
-            self.tell(&hosts);
+            self.announce_hosts(&hosts);
             tokio::time::sleep(BEAT).await;
         }
     }

@@ -314,7 +314,7 @@ async fn remove(probe: &Probe, places: &Places, slug: &str, path: String) -> Res
         Outcome::default().with("repo", ()).with("dest", path.as_str()).with("key_filename", keys[1].as_str());
     let (mut there, mut diff) = (Vec::new(), Vec::new());
     for path in [path].into_iter().chain(keys) {
-        if let Some(content) = probe.read(&path).await? {
+        if let Some(content) = probe.read_file(&path).await? {
             diff.push(Diff {
                 before_header: path.clone(),
                 after_header: "/dev/null".to_owned(),

@@ -61,7 +61,7 @@ impl Files {
         paths.extend(names.map(|name| host_path::join_path(&places.parts, name)));
         let mut files = Vec::new();
         for path in paths {
-            if let Some(content) = probe.read(&path).await? {
+            if let Some(content) = probe.read_file(&path).await? {
                 files.push(SourceFile::new(path, Some(String::from_utf8_lossy(&content).into_owned())));
             }
         }

@@ -278,7 +278,7 @@ pub(super) async fn host_diff(
 
 async fn diff_of(probe: &Probe, path: &str, from: &str, sizes: (Option<u64>, u64)) -> Result<Diff, Error> {
     let read = async |path: &str, size: u64| match size <= LONGEST {
-        true => probe.read(path).await,
+        true => probe.read_file(path).await,
         false => Ok(None),
     };
     let before = match sizes.0 {

@@ -171,7 +171,7 @@ impl GetUrl {
         let url = match &source {
             DownloadSource::Web(url) => url.clone(),
             DownloadSource::File { path, .. } => {
-                let text = probe.read(path).await?.ok_or_else(|| failed("no such file on the host".into()))?;
+                let text = probe.read_file(path).await?.ok_or_else(|| failed("no such file on the host".into()))?;
                 return Ok(String::from_utf8_lossy(&text).into_owned());
             }
         };

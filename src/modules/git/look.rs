@@ -44,7 +44,7 @@ pub(super) async fn git_dir(probe: &Probe, dest: &str, bare: bool) -> Result<Opt
     match probe.stat(&path, Links::Follow).await? {
         None => return Ok(None),
         Some(stat) if stat.kind == FileKind::File => {
-            let text = probe.read(&path).await?.unwrap_or_default();
+            let text = probe.read_file(&path).await?.unwrap_or_default();
             let text = String::from_utf8_lossy(&text).trim_end().to_owned();
             let wrong = || Error::failed(format!("{path} does not point to a repository"));
             path = host_path::join_path(dest, text.strip_prefix("gitdir: ").ok_or_else(wrong)?);

@@ -23,7 +23,7 @@ pub(super) struct Ssh<'a> {
 }
 
 impl Ssh<'_> {
-    fn words(&self) -> String {
+    fn ssh_command(&self) -> String {
         let mut words = vec![self.options.unwrap_or_default().to_owned()];
         let reported = |option: &str| words[0].contains(option);
         let decided = reported("StrictHostKeyChecking=no") || reported("StrictHostKeyChecking=accept-new");
@@ -74,7 +74,7 @@ impl GitCommand {
         let login = repo.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
         let secret = login.and_then(|(login, _)| login.split_once(':')).map(|(_, password)| password.to_owned());
         let secret = secret.filter(|secret| !secret.is_empty());
-        GitCommand { program, ssh: ssh.words(), umask: umask.unwrap_or_default().to_owned(), secret }
+        GitCommand { program, ssh: ssh.ssh_command(), umask: umask.unwrap_or_default().to_owned(), secret }
     }
 
     fn command(&self, directory: Option<&str>, arguments: &[&str]) -> Command {
@@ -184,8 +184,9 @@ mod tests {
 
     #[test]
     fn ssh_options_are_set_once() {
-        let ssh =
-            |options, accept_any, accept_new| Ssh { options, key_file: Some("/k y"), accept_any, accept_new }.words();
+        let ssh = |options, accept_any, accept_new| {
+            Ssh { options, key_file: Some("/k y"), accept_any, accept_new }.ssh_command()
+        };
         assert_eq!(ssh(None, false, false), "-o BatchMode=yes -i '/k y' -o IdentitiesOnly=yes");
         let words = ssh(Some("-p 2222 -o BatchMode=yes"), false, true);
         assert_eq!(

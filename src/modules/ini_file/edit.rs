@@ -35,7 +35,7 @@ impl Condition {
 
     fn holds(&self, lines: &[String]) -> bool {
         let found: Vec<&str> =
-            lines.iter().filter_map(|line| read(&self.option, line, false)).map(|found| found.value).collect();
+            lines.iter().filter_map(|line| find_option(&self.option, line, false)).map(|found| found.value).collect();
         match self.values.is_empty() {
             true => !found.is_empty(),
             false => self.values.iter().all(|value| found.contains(&value.as_str())),
@@ -102,7 +102,7 @@ impl DesiredOption {
     fn kept(&self, body: &[String]) -> Vec<String> {
         let Some(option) = &self.option else { return Vec::new() };
         let goes = |line: &&String| {
-            read(option, line, false)
+            find_option(option, line, false)
                 .is_some_and(|found| self.exclusive || self.values.iter().any(|it| it == found.value))
         };
         body.iter().filter(|line| !goes(line)).cloned().collect()
@@ -111,7 +111,8 @@ impl DesiredOption {
     /// Puts the option into a section that is there.
     fn put(&self, body: &mut Vec<Line>, end: &str) -> &'static str {
         let Some(option) = &self.option else { return "OK" };
-        let read = |line: &str| read(option, line, self.style.modify_inactive_option).map(|it| it.value.to_owned());
+        let read =
+            |line: &str| find_option(option, line, self.style.modify_inactive_option).map(|it| it.value.to_owned());
         let bare_option = format!("{option}{end}");
         let mut message = "OK";
         let mut values = self.values.clone();
@@ -147,7 +148,7 @@ impl DesiredOption {
                 self.replace(line, new, option, &mut message);
             }
             let before = body.len();
-            body.retain(|line| line.seen || self::read(option, &line.text, false).is_none());
+            body.retain(|line| line.seen || find_option(option, &line.text, false).is_none());
             if body.len() < before {
                 message = "option changed";
             }
@@ -193,9 +194,9 @@ impl DesiredOption {
 
     fn replace(&self, line: &mut Line, new: String, option: &str, message: &mut &'static str) {
         line.seen = true;
-        let same = match read(option, &line.text, false) {
+        let same = match find_option(option, &line.text, false) {
             Some(active) if self.style.ignore_spaces => {
-                read(option, &new, false).is_some_and(|new| new.value == active.value)
+                find_option(option, &new, false).is_some_and(|new| new.value == active.value)
             }
             _ => bare(&line.text) == bare(&new),
         };
@@ -225,7 +226,7 @@ struct Found<'a> {
 }
 
 /// The value that a line gives an option, empty if it has none; with `inactive` also in a comment.
-fn read<'a>(option: &str, line: &'a str, inactive: bool) -> Option<Found<'a>> {
+fn find_option<'a>(option: &str, line: &'a str, inactive: bool) -> Option<Found<'a>> {
     let option = option.trim_start_matches(BLANKS);
     let line = bare(line).trim_start_matches(BLANKS);
     let given = |line: &'a str| {

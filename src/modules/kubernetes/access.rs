@@ -110,7 +110,7 @@ impl Access {
     async fn adjust(&self, kubeconfig: &mut Kubeconfig, probe: &Probe) -> Result<(), Error> {
         let read = async |path: &str| {
             let path = probe.expand_on_host(path).await?;
-            let content = probe.read(&path).await?;
+            let content = probe.read_file(&path).await?;
             let content = content.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))?;
             Ok::<_, Error>(BASE64.encode(content))
         };

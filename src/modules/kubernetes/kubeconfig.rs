@@ -104,7 +104,7 @@ async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, 
         )));
     }
     let path = probe.expand_on_host(path).await?;
-    let content = probe.read(&path).await?.ok_or_else(|| {
+    let content = probe.read_file(&path).await?.ok_or_else(|| {
         let message = match remote {
             true => format!("no such kubeconfig on the host: {path}"),
             false => format!("no such kubeconfig on the controller or the host: {path}"),
@@ -134,7 +134,7 @@ async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, 
             user.client_key_data = Some(inline(&file, directory, probe).await?.into());
         }
         if let Some(file) = user.token_file.take() {
-            let token = read(&file, directory, probe).await?;
+            let token = read_host_file(&file, directory, probe).await?;
             user.token = Some(String::from_utf8_lossy(&token).trim().to_owned().into());
         }
     }
@@ -142,12 +142,12 @@ async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, 
 }
 
 async fn inline(file: &str, directory: &str, probe: &Probe) -> Result<String, Error> {
-    Ok(BASE64.encode(read(file, directory, probe).await?))
+    Ok(BASE64.encode(read_host_file(file, directory, probe).await?))
 }
 
-async fn read(file: &str, directory: &str, probe: &Probe) -> Result<Vec<u8>, Error> {
+async fn read_host_file(file: &str, directory: &str, probe: &Probe) -> Result<Vec<u8>, Error> {
     let path = if file.starts_with('/') { file.to_owned() } else { format!("{directory}/{file}") };
-    probe.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
+    probe.read_file(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
 }
 
 fn parse(text: &str, name: &str) -> Result<Kubeconfig, Error> {

@@ -218,7 +218,7 @@ impl Module for Dnf {
         Ok(if self.autoremove && !here.check {
             Plan::Unknown(change)
         } else if !change.is_empty() {
-            Plan::Change { diff: Vec::new(), outcome: outcome.with("results", change.words()), change }
+            Plan::Change { diff: Vec::new(), outcome: outcome.with("results", change.result_lines()), change }
         } else if self.update_cache && !here.check {
             Plan::Unknown(change)
         } else {
@@ -248,7 +248,7 @@ impl Module for Dnf {
 }
 
 impl DnfChange {
-    fn words(&self) -> Vec<String> {
+    fn result_lines(&self) -> Vec<String> {
         let said =
             |what: &str, names: &[String]| names.iter().map(|name| format!("{what}: {name}")).collect::<Vec<_>>();
         [said("Installed", &self.install), said("Upgraded", &self.upgrade), said("Removed", &self.remove)].concat()

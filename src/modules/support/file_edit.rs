@@ -37,7 +37,7 @@ impl Target {
             return Err(Error::failed(format!("cannot edit {path}: it is a directory")));
         }
         let original = match there {
-            Some(_) => probe.read(&path).await?.unwrap_or_default(),
+            Some(_) => probe.read_file(&path).await?.unwrap_or_default(),
             None => Vec::new(),
         };
         Ok(Target { path, there, text: Text::decode(&original), original })

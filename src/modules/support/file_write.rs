@@ -346,7 +346,7 @@ async fn content_diff(probe: &Probe, destination: &Destination, desired: &Desire
         return Ok(file_diff::hidden(&destination.path));
     }
     let old = match destination.there.as_ref() {
-        Some((stat, Some(_))) if stat.size <= file_diff::LONGEST => probe.read(&destination.path).await?,
+        Some((stat, Some(_))) if stat.size <= file_diff::LONGEST => probe.read_file(&destination.path).await?,
         _ => None,
     };
     let before = match (destination.there.as_ref(), &old) {

@@ -53,13 +53,16 @@ impl TlsFiles<'_> {
     pub(crate) async fn load_tls(self, probe: &Probe, verify: bool) -> Result<Tls, Error> {
         let trusted = match (verify, self.ca) {
             (false, _) => None,
-            (true, Some(path)) => Some(authorities(path, &self.read(probe, path).await?).map_err(Error::failed)?),
+            (true, Some(path)) => {
+                Some(authorities(path, &self.read_pem_file(probe, path).await?).map_err(Error::failed)?)
+            }
             (true, None) => Some(system_authorities(probe).await?),
         };
         let client = match self.client_cert {
             Some(path) => {
                 let key = self.client_key.unwrap_or(path);
-                let (cert_text, key_text) = (self.read(probe, path).await?, self.read(probe, key).await?);
+                let (cert_text, key_text) =
+                    (self.read_pem_file(probe, path).await?, self.read_pem_file(probe, key).await?);
                 Some(identity((path, &cert_text), (key, &key_text)).map_err(Error::failed)?)
             }
             None => None,
@@ -67,12 +70,12 @@ impl TlsFiles<'_> {
         Ok(Tls::new(trusted, client))
     }
 
-    async fn read(self, probe: &Probe, path: &str) -> Result<Vec<u8>, Error> {
+    async fn read_pem_file(self, probe: &Probe, path: &str) -> Result<Vec<u8>, Error> {
         if let Some(here) = self.controller {
             return vault_file::read_decrypted(here, Path::new(path)).await;
         }
         let path = probe.expand_on_host(path).await?;
-        probe.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
+        probe.read_file(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
     }
 }
 

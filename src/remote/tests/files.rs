@@ -17,7 +17,7 @@ async fn odd_names_come_through() {
             let path = place.at(name);
             assert_eq!(remote.stat(&path, Links::Follow).await.unwrap(), None, "{kind} {name:?}");
             remote.write(&path, name.as_bytes(), &Attributes::default()).await.unwrap();
-            assert_eq!(remote.read(&path).await.unwrap().unwrap(), name.as_bytes(), "{kind} {name:?}");
+            assert_eq!(remote.read_file(&path).await.unwrap().unwrap(), name.as_bytes(), "{kind} {name:?}");
             let (stat, digest) = remote.stat_and_digest(&path, Links::Keep, Digest::Sha1).await.unwrap().unwrap();
             assert_eq!((stat.size, stat.kind), (name.len() as u64, FileKind::File), "{kind} {name:?}");
             assert_eq!(digest, remote.digest(&path, Digest::Sha1).await.unwrap(), "{kind} {name:?}");
@@ -74,13 +74,13 @@ async fn a_file_never_replaces_a_device_or_a_pipe() {
 async fn reading_what_is_no_file_does_not_hang() {
     let remote = remote("dash").await;
     let place = Place::new();
-    assert_eq!(remote.read(&place.at("none")).await.unwrap(), None);
+    assert_eq!(remote.read_file(&place.at("none")).await.unwrap(), None);
     assert_eq!(remote.digest(&place.at("none"), Digest::Md5).await.unwrap(), None);
     assert_eq!(remote.list_directory(&place.at("none")).await.unwrap(), None);
     sh(&remote, &format!("mkfifo {}", place.at("pipe"))).await;
-    let error = remote.read(&place.at("pipe")).await.unwrap_err().to_string();
+    let error = remote.read_file(&place.at("pipe")).await.unwrap_err().to_string();
     assert_eq!(error, format!("cannot read {}: Is a named pipe", place.at("pipe")));
-    let error = remote.read(&place.at("")).await.unwrap_err().to_string();
+    let error = remote.read_file(&place.at("")).await.unwrap_err().to_string();
     assert!(error.ends_with(": Is a directory"), "{error}");
 }
 

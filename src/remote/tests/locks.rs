@@ -143,7 +143,7 @@ async fn whoever_was_taken_over_changes_nothing_in_whatever_way() {
             assert!(words.ends_with(": the lock of the deployment was taken over by bob@ws"), "{kind}: {words}");
         }
         // It may look as ever.
-        assert_eq!(remote.read(&at("f")).await.unwrap().unwrap(), b"1", "{kind}");
+        assert_eq!(remote.read_file(&at("f")).await.unwrap().unwrap(), b"1", "{kind}");
         let mut names: Vec<_> =
             std::fs::read_dir(place.at("d")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();

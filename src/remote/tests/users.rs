@@ -190,7 +190,7 @@ async fn files_are_written_as_the_user_that_one_became() {
     assert_eq!((stat.user.as_str(), stat.size), (users.other(), 1));
     let error = remote.write("/etc/wl-no", b"x", &Attributes::default()).await.unwrap_err().to_string();
     assert_eq!(error, "cannot write /etc/wl-no: Permission denied");
-    let error = remote.read("/etc/shadow").await.unwrap_err().to_string();
+    let error = remote.read_file("/etc/shadow").await.unwrap_err().to_string();
     assert_eq!(error, "cannot read /etc/shadow: Permission denied");
 }
 

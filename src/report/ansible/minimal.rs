@@ -80,7 +80,7 @@ impl Minimal {
             && result.status != Status::Unreachable
             && !object.contains_key("ansible_job_id");
         if program {
-            let reported = if self.style.one_line { line(&object) } else { words(&object) };
+            let reported = if self.style.one_line { line(&object) } else { command_output(&object) };
             self.say(colour, &format!("{host} | {} | {reported}", word.trim_end_matches('!')))?;
             // The oneline callback prints a failure of a program twice.
             if !(self.style.one_line && failed) {
@@ -136,7 +136,7 @@ impl Report for Minimal {
 }
 
 /// `rc=0 >>` and all that the program said, nothing between its parts.
-fn words(object: &Map<String, Plain>) -> String {
+fn command_output(object: &Map<String, Plain>) -> String {
     let text = |name: &str| object.get(name).and_then(Plain::as_str).unwrap_or_default();
     let said = format!("{}{}{}", text("stdout"), text("stderr"), text("msg"));
     format!("rc={} >>\n{said}", code(object))

@@ -352,7 +352,7 @@ fn item_label(label: &str, no_log: bool) -> String {
 }
 
 impl Ansible {
-    fn tell(&mut self, event: &Event) {
+    fn print_event(&mut self, event: &Event) {
         match event {
             Event::PlayStart { name, check, .. } => {
                 self.checks = *check;
@@ -436,7 +436,7 @@ impl Ansible {
 
 impl Report for Ansible {
     fn event(&mut self, _: SystemTime, event: &Event) -> io::Result<()> {
-        self.tell(event);
+        self.print_event(event);
         Ok(())
     }
 

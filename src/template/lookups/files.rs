@@ -24,7 +24,7 @@ fn not_found(call: &LookupCall<'_>, name: &str, folder: &str) -> Error {
     fail(format!("no such file: {name}, looked for as {}", places.join(", ")))
 }
 
-fn read(call: &LookupCall<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), Error> {
+fn read_found_file(call: &LookupCall<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), Error> {
     let path = call.find(name, folder).ok_or_else(|| not_found(call, name, folder))?;
     let text = whole::read_text(&path).map_err(|error| fail(format!("cannot read {}: {error}", path.display())))?;
     if !vault::is_vault(&text) {
@@ -43,7 +43,7 @@ fn read(call: &LookupCall<'_>, name: &str, folder: &str) -> Result<(PathBuf, Str
 pub(super) fn lookup_file(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     let (lstrip, rstrip) = (call.flag("lstrip", false), call.flag("rstrip", true));
     let one = |name: &String| {
-        let (_, text) = read(call, name, "files")?;
+        let (_, text) = read_found_file(call, name, "files")?;
         let text = if rstrip { text.trim_end() } else { &text };
         Ok(Value::from(if lstrip { text.trim_start() } else { text }))
     };
@@ -52,7 +52,7 @@ pub(super) fn lookup_file(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error
 
 /// The contents of vault files.
 pub(super) fn unvault(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
-    call.texts().iter().map(|name| read(call, name, "files").map(|(_, text)| Value::from(text))).collect()
+    call.texts().iter().map(|name| read_found_file(call, name, "files").map(|(_, text)| Value::from(text))).collect()
 }
 
 /// Template files, rendered with the variables at hand and those of the option `template_vars`.
@@ -74,7 +74,7 @@ pub(super) fn template(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
     }
     let scope = std::sync::Arc::new(scope);
     let one = |name: &String| {
-        let (path, body) = read(call, name, "templates")?;
+        let (path, body) = read_found_file(call, name, "templates")?;
         // What looks like data is text, since 2.19; convert_data has no effect there either.
         template_file::render_file(&body, &path, &options, &scope).map(Value::from)
     };
@@ -178,7 +178,7 @@ pub(super) fn csvfile(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
             get(name, default).parse::<usize>().map_err(|_| fail(format!("csvfile: {name} must be a number")))
         };
         let (column, key_column) = (number("col", "1")?, number("keycol", "0")?);
-        let (_, text) = read(call, &get("file", "ansible.csv"), "files")?;
+        let (_, text) = read_found_file(call, &get("file", "ansible.csv"), "files")?;
         let row = text.lines().map(|line| columns(line, &delimiter)).find(|row| row.get(key_column) == Some(&key));
         match row.and_then(|row| row.get(column).cloned()) {
             Some(value) => found.push(Value::from(value)),
@@ -220,7 +220,7 @@ pub(super) fn ini(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
         let get = |name: &str, default: &str| {
             options.iter().find(|(n, _)| n == name).map_or_else(|| call.text_option(name, default), |(_, v)| v.clone())
         };
-        let (_, text) = read(call, &get("file", "ansible.ini"), "files")?;
+        let (_, text) = read_found_file(call, &get("file", "ansible.ini"), "files")?;
         let section = if get("type", "ini") == "properties" { String::new() } else { get("section", "global") };
         if truth::of_exact_word(&get("re", "false")) == Some(true) {
             let pattern =

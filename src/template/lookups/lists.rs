@@ -112,7 +112,7 @@ pub(super) fn sequence(call: &mut LookupCall<'_>) -> Result<Vec<Value>, Error> {
                 steps.set(name, &to_text(value))?;
             }
         }
-        steps.read(&term)?;
+        steps.parse_term(&term)?;
         steps.run(&mut all)?;
     }
     Ok(all)
@@ -148,7 +148,7 @@ impl Steps {
         Ok(())
     }
 
-    fn read(&mut self, term: &str) -> Result<(), Error> {
+    fn parse_term(&mut self, term: &str) -> Result<(), Error> {
         if !term.contains('=') && !term.trim().is_empty() {
             let (range, format) = term.split_once(':').unwrap_or((term, ""));
             if !format.is_empty() {

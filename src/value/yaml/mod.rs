@@ -57,7 +57,7 @@ pub fn load_with(
     keyring: &Keyring,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Node>, Diagnostic> {
-    let (source, text) = read(path, shown, keyring)?;
+    let (source, text) = read_source(path, shown, keyring)?;
     let whole = text.as_deref().unwrap_or(&source.text);
     let mut documents = parse::documents(&source, whole, warnings)?;
     // Ansible reads what is JSON as such, where the last one counts without a word.
@@ -75,7 +75,7 @@ pub fn load_with(
 }
 
 /// A file as text; of a vault file the plain text comes second, and is no part of the source that messages show.
-fn read(path: &Path, shown: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Diagnostic> {
+fn read_source(path: &Path, shown: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Diagnostic> {
     let unreadable =
         |why: &dyn std::fmt::Display| Diagnostic::new(format!("cannot read {}: {why}", shown.display()), None);
     let bytes = super::read::bytes(path).map_err(|error| unreadable(&error))?;

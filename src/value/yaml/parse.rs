@@ -22,24 +22,24 @@ pub(super) fn documents(
 ) -> Result<Vec<Node>, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let count = warnings.len();
-    let strict = read(source, text, &HashMap::new(), warnings);
+    let strict = read_documents(source, text, &HashMap::new(), warnings);
     if strict.is_ok() {
         return strict;
     }
     let json = join_surrogates(text).filter(|_| serde_json::from_str::<IgnoredAny>(text).is_ok());
     if let Some(json) = &json {
         warnings.truncate(count);
-        if let Ok(nodes) = read(source, json, &HashMap::new(), warnings) {
+        if let Ok(nodes) = read_documents(source, json, &HashMap::new(), warnings) {
             return Ok(nodes);
         }
     }
     let Some(loosened) = loosen(json.as_deref().unwrap_or(text)) else { return strict };
     warnings.truncate(count);
     // A remaining error is reported for the original text.
-    read(source, &loosened.text, &loosened.shifts, warnings).or(strict)
+    read_documents(source, &loosened.text, &loosened.shifts, warnings).or(strict)
 }
 
-fn read(
+fn read_documents(
     source: &Arc<Source>,
     text: &str,
     shifts: &HashMap<usize, usize>,

@@ -57,7 +57,7 @@ async fn one(remote: &Remote, verb: u8) -> Result<(), Error> {
         0 => drop(remote.stat("/x", Links::Keep).await?),
         1 => drop(remote.stat_and_digest("/x", Links::Keep, Digest::Sha256).await?),
         2 => drop(remote.digest("/x", Digest::Md5).await?),
-        3 => drop(remote.read("/x").await?),
+        3 => drop(remote.read_file("/x").await?),
         4 => remote.download("/x", &Scratch::new().0.path().join("x")).await?,
         5 => drop(remote.list_directory("/x").await?),
         6 => drop(remote.query(&command).await?),

@@ -43,7 +43,7 @@ impl Secrets {
     pub(super) fn secret_value(&self, reference: &Reference) -> Value {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
-        Deferred::deferred_value(place, &self.keyring.hidden, move || own.read(&reference))
+        Deferred::deferred_value(place, &self.keyring.hidden, move || own.resolve(&reference))
     }
 
     /// As [`Secrets::secret_value`], of a kubeconfig: what is not one is refused, as a text of one line would be taken for a path.
@@ -51,7 +51,7 @@ impl Secrets {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
         Deferred::deferred_value(place, &self.keyring.hidden, move || {
-            let text = own.read(&reference)?;
+            let text = own.resolve(&reference)?;
             // The error may contain a part of the content.
             let kubeconfig =
                 kube::config::Kubeconfig::from_yaml(&text).map_err(|_| "it is not a valid kubeconfig".to_owned())?;
@@ -84,7 +84,7 @@ impl Secrets {
         secret.namespace.clone().or_else(|| self.namespace.clone()).unwrap_or_else(|| "default".to_owned())
     }
 
-    fn read(&self, reference: &Reference) -> Result<String, String> {
+    fn resolve(&self, reference: &Reference) -> Result<String, String> {
         match reference {
             Reference { file: Some(file), .. } => {
                 let text = read::read_text(&self.secret_path(file)).map_err(|error| error.to_string())?;

@@ -14,7 +14,7 @@ impl Policy {
 
     pub(super) async fn set_policy(remote: &Remote, code: Option<i64>) -> Result<Policy, Error> {
         let Some(code) = code else { return Ok(Policy { is_set: false, own: None }) };
-        let own = remote.read(Policy::PATH).await?;
+        let own = remote.read_file(Policy::PATH).await?;
         let text = format!("#!/bin/sh\nexit {code}\n");
         let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
         remote.write(Policy::PATH, text.as_bytes(), &attributes).await?;

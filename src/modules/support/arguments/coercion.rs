@@ -158,7 +158,7 @@ fn dict(value: &Value) -> Result<Value, CoercionError> {
                 let map: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(|_| misfit)?;
                 return Ok(Value::from(Serde(map)));
             }
-            let pairs: Option<Vars> = words(text).iter().map(|word| pair(word)).collect();
+            let pairs: Option<Vars> = split_pairs(text).iter().map(|word| pair(word)).collect();
             match pairs {
                 Some(pairs) if !pairs.is_empty() => Ok(Value::from_pairs(pairs)),
                 _ => Err(misfit),
@@ -173,7 +173,7 @@ fn pair(word: &str) -> Option<(Arc<str>, Value)> {
 }
 
 /// Splits at commas and spaces outside quotes; a backslash takes the next character as it is.
-fn words(text: &str) -> Vec<String> {
+fn split_pairs(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     let mut characters = text.chars();

@@ -25,7 +25,7 @@ pub(in crate::modules) struct PemFile {
 /// Reads a file of PEM text, which a link that another user made must not choose; None if it is not there.
 pub(in crate::modules) async fn read_pem(probe: &Probe, path: &str) -> Result<Option<PemFile>, Error> {
     let Some(stat) = host_links::stat_target(probe, path).await? else { return Ok(None) };
-    Ok(probe.read(path).await?.map(|text| PemFile { stat, text }))
+    Ok(probe.read_file(path).await?.map(|text| PemFile { stat, text }))
 }
 
 /// Attributes that a certificate and its key lack.
