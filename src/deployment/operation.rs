@@ -1,12 +1,12 @@
 //! Work on a running deployment that an apply does not do: an upgrade, its rollback, the renewal of certificates, the removal of
-//! a host, the removal and replacement of etcd members. Each is a playbook that is tried out in check mode first, then run under the
+//! a host, the removal and replacement of etcd members, the defragmentation of their databases. Each is a playbook that is tried out in check mode first, then run under the
 //! deployment's lock, with a journal.
 
 use std::path::PathBuf;
 
 use super::changes::Changes;
 use super::control::{Control, LockRequest, Outcome, Progress};
-use super::etcd::{self, check::skipping, restore::Restoration};
+use super::etcd::{self, check::skipping, defrag::Defragmentation, restore::Restoration};
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
 use super::plan::{ASKED, Observed, asked, moved};
@@ -31,6 +31,8 @@ pub enum Operation {
     RemoveEtcdMembers { names: Vec<String>, even: bool, skip: Vec<String> },
     /// Removes dead etcd members, and adds hosts of the inventory that are no members.
     ReplaceEtcdMembers { names: Vec<String>, skip: Vec<String> },
+    /// Gives the unused space of etcd's databases back.
+    DefragmentEtcd(Defragmentation),
     /// Exchanges the data of the etcd cluster as a whole, or starts its members.
     RestoreEtcd(Restoration),
 }
@@ -45,6 +47,7 @@ impl Operation {
             Operation::RemoveHost(_) => "remove-host",
             Operation::RemoveEtcdMembers { .. } => "etcd remove-member",
             Operation::ReplaceEtcdMembers { .. } => "etcd replace-member",
+            Operation::DefragmentEtcd(_) => "etcd defrag",
             Operation::RestoreEtcd(restoration) => restoration.name(),
         }
     }
@@ -58,12 +61,13 @@ impl Operation {
             Operation::RemoveHost(host) => RecordedOperation::RemoveHost(host),
             Operation::RemoveEtcdMembers { names, even, .. } => RecordedOperation::RemoveEtcdMembers { names, even },
             Operation::ReplaceEtcdMembers { names, .. } => RecordedOperation::ReplaceEtcdMembers { names },
+            Operation::DefragmentEtcd(_) => RecordedOperation::DefragmentEtcd,
             Operation::RestoreEtcd(restoration) => restoration.recorded(),
         }
     }
 
     /// Whether it may be run after an operation that did not come to its end: the same one, which it resumes; or one whose work it
-    /// includes. An apply is not in its way, as the next plan shows what was left undone.
+    /// includes. An apply is not in its way, as the next plan shows what was left undone; nor is a defragmentation, which leaves nothing half done.
     fn may_follow(&self, unfinished: &Journal) -> bool {
         if matches!(self, Operation::RestoreEtcd(restoration) if restoration.may_follow(&unfinished.operation)) {
             return true;
@@ -72,7 +76,10 @@ impl Operation {
             matches!(self, Operation::Upgrade { component: None, .. } | Operation::Rollback { component: None });
         let operation = &unfinished.operation;
         let of_versions = matches!(operation, RecordedOperation::Upgrade { .. } | RecordedOperation::Rollback { .. });
-        unfinished.is_apply() || *operation == self.recorded() || is_whole && of_versions
+        unfinished.is_apply()
+            || *operation == RecordedOperation::DefragmentEtcd
+            || *operation == self.recorded()
+            || is_whole && of_versions
     }
 
     fn refuse_unfinished(&self, unfinished: Option<&Journal>, abandons: bool) -> Result<(), Error> {
@@ -103,8 +110,8 @@ impl Operation {
 
     /// Whether it changes members of etcd.
     fn is_of_etcd(&self) -> bool {
-        use Operation::{RemoveEtcdMembers, ReplaceEtcdMembers, RestoreEtcd};
-        matches!(self, RemoveEtcdMembers { .. } | ReplaceEtcdMembers { .. } | RestoreEtcd(_))
+        use Operation::{DefragmentEtcd, RemoveEtcdMembers, ReplaceEtcdMembers, RestoreEtcd};
+        matches!(self, RemoveEtcdMembers { .. } | ReplaceEtcdMembers { .. } | DefragmentEtcd(_) | RestoreEtcd(_))
     }
 
     /// The file of its playbook.
@@ -116,6 +123,7 @@ impl Operation {
             Operation::RemoveHost(_) => "remove-host.yml",
             Operation::RemoveEtcdMembers { .. } => "etcd-remove-member.yml",
             Operation::ReplaceEtcdMembers { .. } => "etcd-replace-member.yml",
+            Operation::DefragmentEtcd(_) => "etcd-defrag.yml",
             Operation::RestoreEtcd(restoration) => restoration.playbook(),
         }
     }
@@ -130,8 +138,10 @@ impl Operation {
             }
             return vars;
         }
-        if let Operation::RestoreEtcd(restoration) = self {
-            return restoration.playbook_variables();
+        match self {
+            Operation::DefragmentEtcd(wanted) => return wanted.defrag_variables(),
+            Operation::RestoreEtcd(restoration) => return restoration.playbook_variables(),
+            _ => {}
         }
         let mut vars = Vars::default();
         let mut set = |name: &str, value: &str| {
@@ -321,7 +331,7 @@ impl<'s> PreparedOperation<'s> {
 mod tests {
     use super::*;
 
-    fn all() -> [Operation; 7] {
+    fn all() -> [Operation; 8] {
         let component = || Some("scheduler".to_owned());
         [
             Operation::Upgrade { component: component(), bundle: Some("/srv/bundle".into()) },
@@ -335,6 +345,12 @@ mod tests {
             },
             Operation::ReplaceEtcdMembers { names: vec!["h4".into()], skip: Vec::new() },
             Operation::RestoreEtcd(etcd::restore::tests::restore_of("20261124T043051Z-r164")),
+            Operation::DefragmentEtcd(Defragmentation {
+                compacts: true,
+                unused_percent: Some(10),
+                unused_mb: Some(0),
+                skip: vec!["fsync".into()],
+            }),
         ]
     }
 
@@ -352,6 +368,9 @@ mod tests {
             ("etcd_removed_members", text("roles/etcd/defaults/main.yml")),
             ("etcd_allow_even", text("roles/etcd/defaults/main.yml")),
             ("etcd_skip_checks", text("roles/etcd/defaults/main.yml")),
+            ("etcd_defrag_compact", text("roles/etcd/defaults/main.yml")),
+            ("etcd_defrag_unused_percent", text("roles/etcd/defaults/main.yml")),
+            ("etcd_defrag_unused_mb", text("roles/etcd/defaults/main.yml")),
             ("etcd_restore_snapshot", text("roles/etcd/tasks/restore_prepare.yml")),
             ("etcd_restore_backup", text("roles/etcd/vars/restore.yml")),
             ("etcd_restore_id", text("roles/etcd/vars/restore.yml")),
@@ -400,6 +419,7 @@ mod tests {
         assert!(after("upgrade", whole()).is_ok() && after("upgrade", back()).is_ok());
         assert!(after("upgrade --component webhook", whole()).is_ok() && after("rollback", whole()).is_ok());
         assert!(after("remove-host h4", remove.clone()).is_ok() && after("apply", certificates.clone()).is_ok());
+        assert!(after("etcd defrag", certificates.clone()).is_ok(), "it leaves nothing half done");
         let refused = after("upgrade", upgrade_one).unwrap_err();
         assert!(refused.contains("run windlass upgrade to resume it") && refused.contains("or windlass rollback"));
         assert!(after("upgrade", certificates).is_err() && after("remove-host h3", remove).is_err());
@@ -420,6 +440,7 @@ mod tests {
                 "etcd remove-member h4 h5 --allow-even",
                 "etcd replace-member h4",
                 "etcd restore 20261124T043051Z-r164",
+                "etcd defrag",
             ]
         );
     }

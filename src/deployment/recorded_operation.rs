@@ -26,6 +26,7 @@ pub enum RecordedOperation {
     ReplaceEtcdMembers {
         names: Vec<String>,
     },
+    DefragmentEtcd,
     /// Of the backup of this name.
     RestoreEtcd {
         backup: String,
@@ -71,6 +72,7 @@ impl RecordedOperation {
             ["etcd", "replace-member", names @ ..] if !names.is_empty() => {
                 RecordedOperation::ReplaceEtcdMembers { names: plain_names(names)? }
             }
+            ["etcd", "defrag"] => RecordedOperation::DefragmentEtcd,
             ["etcd", "restore", "--undo"] => RecordedOperation::UndoRestore,
             ["etcd", "restore", "--release"] => RecordedOperation::ReleaseRestore,
             ["etcd", "restore", backup] => RecordedOperation::RestoreEtcd { backup: plain(backup)? },
@@ -101,6 +103,7 @@ impl fmt::Display for RecordedOperation {
                 write!(f, "etcd remove-member {}{}", names.join(" "), if *even { " --allow-even" } else { "" })
             }
             RecordedOperation::ReplaceEtcdMembers { names } => write!(f, "etcd replace-member {}", names.join(" ")),
+            RecordedOperation::DefragmentEtcd => f.write_str("etcd defrag"),
             RecordedOperation::RestoreEtcd { backup } => write!(f, "etcd restore {backup}"),
             RecordedOperation::UndoRestore => f.write_str("etcd restore --undo"),
             RecordedOperation::ReleaseRestore => f.write_str("etcd restore --release"),
@@ -140,6 +143,7 @@ mod tests {
             "etcd remove-member h4 h5",
             "etcd remove-member h4 --allow-even",
             "etcd replace-member h4",
+            "etcd defrag",
             "etcd restore 20261124T043051Z-r164",
             "etcd restore --undo",
             "etcd restore --release",

@@ -113,6 +113,7 @@ pub static MODULES: &[ModuleEntry] = &[
     local::<debug::Debug>(),
     entry::<package::dnf::Dnf>(),
     entry::<etcd::EtcdClusterInfo>(),
+    entry::<etcd::EtcdDefragment>(),
     entry::<etcd::EtcdGate>(),
     entry::<etcd::EtcdMember>(),
     local::<fail::Fail>(),

@@ -1,10 +1,12 @@
-//! What `windlass etcd` does that changes nothing in the cluster: the checks, backups; and what a restore needs. The rest are
+//! What `windlass etcd` does that changes nothing in the cluster: the checks, backups, comparisons; and what a restore needs. The rest are
 //! [operations](super::operation::Operation).
 
 pub mod backup;
 pub mod check;
+pub mod defrag;
 pub mod recover;
 pub mod restore;
+pub mod verify;
 
 use super::contract::Reported;
 use super::control::Control;

@@ -221,6 +221,11 @@ impl Gateway<'_> {
         self.send_change("/v3/maintenance/transfer-leadership", json!({"targetID": to.to_string()})).await
     }
 
+    /// Rewrites the database without the space that is no longer used. The member answers nobody meanwhile.
+    pub(super) async fn defragment(&self) -> Result<Result<(), Refusal>, HttpError> {
+        self.send_change("/v3/maintenance/defragment", json!({})).await
+    }
+
     async fn send_change(&self, path: &str, body: Value) -> Result<Result<(), Refusal>, HttpError> {
         Ok(self.call::<Value>(path, body).await?.map(drop))
     }

@@ -1,7 +1,8 @@
 //! `etcd_cluster_info`: what an etcd cluster says of itself, through its members' JSON gateway. `etcd_gate`: whether it may be
-//! changed. `etcd_member`: adds, promotes and removes members.
+//! changed. `etcd_member`: adds, promotes and removes members. `etcd_defragment`: gives unused space of a database back.
 
 mod checks;
+mod defragment;
 mod gate;
 mod gateway;
 mod member;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde::Deserialize;
 
+pub(super) use defragment::EtcdDefragment;
 pub(super) use gate::EtcdGate;
 use gateway::Gateway;
 pub(super) use member::EtcdMember;

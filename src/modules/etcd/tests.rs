@@ -301,3 +301,57 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
     }
     bench.close().await;
 }
+
+#[tokio::test]
+async fn the_unused_space_of_a_real_database_is_given_back() {
+    let Some(binary) = binary() else {
+        cannot_run("there is no etcd in PATH, and ETCD does not name one");
+        return;
+    };
+    let bench = Bench::new().await;
+    let etcd = start(&bench, &binary).await;
+    let ask = async |path: &str, body: &str| {
+        let url = format!("https://127.0.0.1:{}/v3/{path}", etcd.client);
+        let task = format!(
+            "uri: {{url: '{url}', method: POST, body: '{body}', ca_path: HOST/ca.crt, client_cert: HOST/client.crt, \
+             client_key: HOST/client.key}}"
+        );
+        bench.run(&task).await.unwrap().outcome
+    };
+    let put = format!(r#"{{"key": "YQ==", "value": "{}"}}"#, "A".repeat(1_000_000));
+    for _ in 0..600 {
+        if ask("kv/put", &put).await.failed.is_none() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    for _ in 0..7 {
+        assert_eq!(ask("kv/put", &put).await.failed, None);
+    }
+    assert_eq!(ask("kv/compaction", r#"{"revision": "9", "physical": true}"#).await.failed, None);
+    let task = |more: &str| {
+        format!(
+            "etcd_defragment: {{endpoint: 'https://127.0.0.1:{}', ca_cert: HOST/ca.crt, client_cert: HOST/client.crt, \
+             client_key: HOST/client.key{more}}}",
+            etcd.client
+        )
+    };
+    let done = bench.run(&task("")).await.unwrap();
+    assert!(!done.changed, "less than 100 MiB are unused");
+    let size = |outcome: &crate::modules::Outcome| value(outcome, "db_size").parse::<u64>().unwrap();
+    let before = size(&done.outcome);
+    assert!(before > 5_000_000, "{before}");
+    // How much is in use may be known a moment later.
+    let mut done = bench.run(&task(", unused_mb: 3")).await.unwrap();
+    for _ in 0..100 {
+        if done.changed {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        done = bench.run(&task(", unused_mb: 3")).await.unwrap();
+    }
+    assert!(done.changed && size(&done.outcome) < before / 2, "{:?}", done.outcome);
+    assert!(value(&done.outcome, "freed_mb").parse::<u64>().unwrap() >= 3, "{:?}", done.outcome);
+    assert!(!bench.run(&task(", unused_mb: 3")).await.unwrap().changed, "a second run changes nothing");
+    bench.close().await;
+}

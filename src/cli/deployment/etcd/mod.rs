@@ -2,9 +2,11 @@
 
 mod backup;
 mod check;
+mod defrag;
 mod member;
 mod recover;
 mod restore;
+mod verify;
 
 use clap::{Args, Subcommand};
 
@@ -20,6 +22,10 @@ pub(crate) struct EtcdArgs {
 enum EtcdCommand {
     /// Check whether the cluster may be changed: members, leader, alarms, lag, sizes, disks, certificates, clocks
     Check(Box<check::CheckArgs>),
+    /// Compare the data of all members by a hash of each one's keys at the same revision
+    Verify(Box<verify::VerifyArgs>),
+    /// Give the unused space of the databases back, one member at a time; clears the alarm of a full database
+    Defrag(Box<defrag::DefragArgs>),
     /// Take a snapshot, verify it, and keep it in a directory on this machine
     Backup(Box<backup::BackupArgs>),
     /// Remove members, one at a time: clients and leadership move away first, and the data is archived
@@ -46,6 +52,8 @@ struct SkipArgs {
 pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
     match &args.command {
         EtcdCommand::Check(args) => check::run_etcd_check(args),
+        EtcdCommand::Verify(args) => verify::run_etcd_verify(args),
+        EtcdCommand::Defrag(args) => defrag::run_defrag(args),
         EtcdCommand::Backup(args) => backup::run_backup(args),
         EtcdCommand::RemoveMember(args) => member::remove_member(args),
         EtcdCommand::ReplaceMember(args) => member::replace_member(args),
