@@ -2,7 +2,7 @@
 
 import glob
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 CURVE25519 = "-o KexAlgorithms=curve25519-sha256 -o Ciphers=aes128-gcm@openssh.com"
 
@@ -13,6 +13,8 @@ class Place:
 
     venv: str
     windlass: str
+    before: str
+    """Another build of windlass to compare with; empty: none."""
     inventory: str
     pyinfra_inventory: str
     limit_hosts: str
@@ -30,6 +32,10 @@ def windlass(place, work, run):
     if work == "version":
         return Command([place.windlass, "--version"])
     return Command([place.windlass, "playbook", "-i", place.inventory, f"playbooks/{work}.yml"])
+
+
+def before(place, work, run):
+    return windlass(replace(place, windlass=place.before), work, run) if place.before else None
 
 
 def limit(place, work, run, ssh=""):
@@ -76,6 +82,7 @@ def pyinfra(place, work, run):
 
 ENGINES = {
     "windlass": windlass,
+    "before": before,
     "limit-kex": limit_kex,
     "limit": limit,
     "ansible": ansible,

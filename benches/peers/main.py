@@ -26,6 +26,7 @@ def arguments():
     parser.add_argument("--cases", help="only these: " + ",".join(case.name for case in CASES))
     parser.add_argument("--engines", help="only these: " + ",".join(ENGINES))
     parser.add_argument("--windlass", help="the program to measure (default: a release build of this repository)")
+    parser.add_argument("--before", default="", help="another build of windlass, the engine `before`")
     parser.add_argument("--keep", action="store_true", help="leave the hosts running, for the next time")
     parser.add_argument("--add", action="store_true", help="add to the runs of the last time")
     parser.add_argument("--report", action="store_true", help="only print the report of the last time")
@@ -69,11 +70,12 @@ def addresses(count):
     return variables, pairs
 
 
-def place_of(count, windlass):
+def place_of(count, windlass, before):
     """Writes the inventories of a case: for ansible and windlass, for pyinfra, and for the script."""
     place = Place(
         venv=f"{HERE}/venv",
         windlass=windlass,
+        before=before,
         inventory=f"{HERE}/inventory-{count}.ini",
         pyinfra_inventory=f"{HERE}/pyinfra_{count}.py",
         limit_hosts=f"{HERE}/hosts-{count}",
@@ -149,12 +151,12 @@ def run_all(options):
     cases = [case for case in CASES if case.name in chosen(options.cases, [case.name for case in CASES])]
     engines = chosen(options.engines, ENGINES)
     os.makedirs(f"{HERE}/logs", exist_ok=True)
-    windlass = built(options.windlass)
+    windlass, before = built(options.windlass), options.before and built(options.before)
     bring_up_hosts()
     playbooks(f"{HERE}/playbooks")
     deploys(f"{HERE}/deploys")
     limits(f"{HERE}/limits", f"{HERE}/playbooks", [f"h{i + 1}" for i in range(HOSTS)])
-    places = {count: place_of(count, windlass) for count in {case.hosts for case in cases}}
+    places = {count: place_of(count, windlass, before) for count in {case.hosts for case in cases}}
     first = 1 + max((run["round"] for run in earlier()), default=-1) if options.add else 0
     with open(f"{HERE}/runs.jsonl", "a" if options.add else "w") as file:
 
