@@ -1,5 +1,7 @@
 //! `windlass serve`: the API and the page; and who may use them.
 
+mod users;
+
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,10 +17,12 @@ use crate::launch::options;
 use crate::report::{one_line, plain_json};
 use crate::runs;
 use crate::serve::{
-    ALL, AccessStore, AuditEntry, LINK_AGE, Right, Rights, ServeOptions, Token, new_token, openapi_document, serve,
+    ALL, AccessStore, AuditEntry, LINK_AGE, Listening, Right, Rights, ServeOptions, TlsFiles, Token, host_fault,
+    new_token, openapi_document, serve,
 };
 use crate::settings::Settings;
 use crate::value::SecretTexts;
+use users::{UserAction, change_users};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -28,9 +32,18 @@ pub(super) struct ServeArgs {
     /// Directory with the files of deployments, one KarmadaDeployment in each
     #[arg(short = 'd', long, value_name = "DIRECTORY", default_value = ".")]
     deployments: PathBuf,
-    /// Address to listen on: one of this machine alone
+    /// Address to listen on; one that other machines reach needs TLS and an account
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
     listen: SocketAddr,
+    /// File with the certificate for HTTPS, and those that signed it, in PEM format; read again when it changes, and at SIGHUP
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// File with the private key of the certificate, in PEM format, which others cannot read
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Name by which browsers reach the server, with a port if they use another one; the names of the certificate need not be given
+    #[arg(long = "host", value_name = "NAME[:PORT]", value_parser = host)]
+    hosts: Vec<String>,
     /// How many runs may be under way at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     max_runs: u16,
@@ -42,12 +55,20 @@ pub(super) struct ServeArgs {
 enum ServeAction {
     /// Print a link with which a person logs in once, within 15 minutes
     Link {
-        /// Address that the server listens on
+        /// Address that the server listens on, of a server without TLS
         #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
         listen: SocketAddr,
+        /// Address of the page as the person reaches it, such as https://ops-1:7480
+        #[arg(long, value_name = "URL", conflicts_with = "listen")]
+        url: Option<String>,
         /// Name of the person, for the audit log (default: your user name)
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
+    },
+    /// Create, list, change and remove accounts, with which people log in
+    User {
+        #[command(subcommand)]
+        action: UserAction,
     },
     /// Create, list and revoke tokens, with which programs log in
     Token {
@@ -106,20 +127,37 @@ fn right(text: &str) -> Result<(Right, String), String> {
     }
 }
 
+fn all_rights(words: &[(Right, String)]) -> Rights {
+    let mut all = Rights::default();
+    for (right, deployment) in words {
+        all.0.entry(deployment.clone()).or_default().insert(*right);
+    }
+    all
+}
+
+fn host(text: &str) -> Result<String, String> {
+    match host_fault(text) {
+        Some(fault) => Err(fault),
+        None => Ok(text.to_owned()),
+    }
+}
+
 /// Serves, or changes who may use it.
 pub(super) fn run_serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
     let settings = super::settings()?;
     match &args.action {
         None => start_server(args, &settings),
-        Some(ServeAction::Link { listen, name }) => {
+        Some(ServeAction::Link { listen, url, name }) => {
             let person = name.clone().unwrap_or_else(user_name);
             check_person(&person)?;
             let mut access = access(&settings)?;
             let secret = access.create_link(&person, SystemTime::now()).map_err(anyhow::Error::new)?;
             add_audit_entry(&mut access, "create a link", &person, String::new())?;
-            print(format!("{}\n", link(*listen, &secret)))?;
+            let url = url.clone().unwrap_or_else(|| format!("http://{listen}"));
+            print(format!("{}\n", link(&url, &secret)))?;
             Ok(ExitCode::Ok)
         }
+        Some(ServeAction::User { action }) => change_users(action, &settings),
         Some(ServeAction::Token { action }) => change_tokens(action, &settings),
         Some(ServeAction::Audit { output }) => print_audit_log(*output, &settings),
         Some(ServeAction::Openapi) => {
@@ -143,14 +181,20 @@ fn user_name() -> String {
 }
 
 /// The secret is in the fragment, which no browser sends.
-fn link(address: SocketAddr, secret: &str) -> String {
-    format!("http://{address}/#link={secret}")
+fn link(url: &str, secret: &str) -> String {
+    format!("{}/#link={secret}", url.trim_end_matches('/'))
 }
 
 /// Serves until SIGTERM or Ctrl-C. Runs that it has started continue.
 fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliError> {
+    let tls = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
     let options = ServeOptions {
         listen: args.listen,
+        tls: tls.map(|(certificate, key)| TlsFiles {
+            certificate: surroundings().absolute(certificate),
+            key: surroundings().absolute(key),
+        }),
+        hosts: args.hosts.clone(),
         deployments: surroundings().absolute(&args.deployments),
         limits: options::allowed(settings)?,
         directory: store_directory(settings)?,
@@ -161,12 +205,15 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {
         let stop = interrupt::asked_to_end()?;
-        let listening = |address: SocketAddr, secret: &str| {
-            note(&format!("listening on http://{address}, for the deployments in {}", args.deployments.display()));
+        let listening = |server: &Listening<'_>| {
+            note(&format!("listening on {}, for the deployments in {}", server.url, args.deployments.display()));
+            if let Some(fingerprint) = &server.fingerprint {
+                note(&format!("SHA-256 of its certificate: {fingerprint}"));
+            }
             // A log that others read is no place for it.
             if std::io::stderr().is_terminal() {
                 let minutes = LINK_AGE.as_secs() / 60;
-                note(&format!("open this link within {minutes} minutes to log in: {}", link(address, secret)));
+                note(&format!("open this link within {minutes} minutes to log in: {}", link(server.url, server.link)));
             } else {
                 note("to log in, run: windlass serve link");
             }
@@ -180,11 +227,7 @@ fn change_tokens(action: &TokenAction, settings: &Settings) -> Result<ExitCode, 
     let mut access = access(settings)?;
     match action {
         TokenAction::Create { name, rights, days } => {
-            let mut all = Rights::default();
-            for (right, deployment) in rights {
-                all.0.entry(deployment.clone()).or_default().insert(*right);
-            }
-            let token = new_token(name, all, *days, SystemTime::now()).map_err(anyhow::Error::msg)?;
+            let token = new_token(name, all_rights(rights), *days, SystemTime::now()).map_err(anyhow::Error::msg)?;
             let secret = access.create_token(&token).map_err(anyhow::Error::new)?;
             let secret = secret.ok_or_else(|| anyhow!("there is a token {name} already"))?;
             let detail = format!("{} for {days} days", token.rights.rights_text());

@@ -1,30 +1,30 @@
-//! Who may come in: links that can be used once, sessions of people, tokens of programs, and the audit log. Only digests of secrets are
-//! stored. Several processes may use the database at once: `windlass serve link` adds a link for a server that is running.
+//! Who may come in: accounts of people, links that can be used once, sessions, tokens of programs, and the audit log. Only digests of
+//! secrets are stored. Several processes may use the database at once: `windlass serve link` adds a link for a server that is running.
 
+mod accounts;
 mod audit;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use super::rights::Rights;
 use crate::runs::{Error, open_private_database};
 
+pub use accounts::Account;
 pub use audit::AuditEntry;
+pub(super) use sessions::OpenSession;
 
 /// The database, beside the store of runs.
 const ACCESS_FILE: &str = "access.db";
 
 /// How long a link can be used.
 pub const LINK_AGE: Duration = Duration::from_secs(15 * 60);
-/// How long a session lasts at most, and without any request.
-pub(super) const SESSION_AGE: Duration = Duration::from_secs(12 * 60 * 60);
-pub(super) const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
-
 /// A session's last use is written down no more often.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -32,7 +32,8 @@ const USE_INTERVAL: Duration = Duration::from_secs(60);
 pub(super) const TOKEN_PREFIX: &str = "wl_";
 
 /// As in the store of runs: a layout that was released never changes.
-const LAYOUTS: &[&str] = &["
+const LAYOUTS: &[&str] = &[
+    "
     CREATE TABLE links (
         hash TEXT PRIMARY KEY,                 -- SHA-256 of the secret, as all hashes here
         name TEXT NOT NULL,
@@ -58,20 +59,57 @@ const LAYOUTS: &[&str] = &["
         entry TEXT NOT NULL,                   -- JSON
         chain TEXT NOT NULL                    -- SHA-256 of the chain before and this entry
     ) STRICT;
-"];
+",
+    "
+    CREATE TABLE accounts (
+        name TEXT PRIMARY KEY,
+        password TEXT NOT NULL,                -- argon2id, with its salt and setting
+        rights TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        password_set INTEGER NOT NULL,
+        last_login INTEGER
+    ) STRICT;
+    DROP TABLE sessions;
+    CREATE TABLE sessions (
+        hash TEXT PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,               -- names it in lists; no secret
+        name TEXT NOT NULL,
+        account TEXT REFERENCES accounts (name) ON DELETE CASCADE,  -- null: begun with a link
+        rights TEXT NOT NULL,                  -- of a session without an account
+        address TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        last_used INTEGER NOT NULL
+    ) STRICT;
+    -- Whose it is: null for one that the command line or a session without an account created.
+    ALTER TABLE tokens ADD COLUMN account TEXT REFERENCES accounts (name) ON DELETE CASCADE;
+",
+];
 
 /// Somebody who has come in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login {
     pub name: String,
+    /// Whose it is: without one, it began with a link, or is a token of the command line.
+    pub account: Option<String>,
+    /// The id of the session. None: it is a token.
+    pub session: Option<String>,
     pub rights: Rights,
     pub ends: SystemTime,
+}
+
+impl Login {
+    /// The person behind it: that of a token is the account that created it.
+    pub(super) fn person(&self) -> &str {
+        self.account.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub name: String,
+    /// The account that created it, and with which it goes.
+    pub account: Option<String>,
     pub rights: Rights,
     pub created: SystemTime,
     pub ends: SystemTime,
@@ -109,65 +147,20 @@ impl AccessStore {
         Ok(secret)
     }
 
-    /// Uses a link up, and begins a session with all rights. Returns the session's secret: two halves with a dot between them. None: there
-    /// is no such link any more.
-    pub fn use_link(&mut self, secret: &str, now: SystemTime) -> Result<Option<(String, Login)>, Error> {
-        let failed = self.failed();
-        let mut exchange = || -> rusqlite::Result<Option<(String, Login)>> {
-            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let delete = "DELETE FROM links WHERE hash = ?1 AND ends > ?2 RETURNING name";
-            let found =
-                transaction.query_row(delete, params![hash(secret), millis(now)], |row| row.get::<_, String>(0));
-            let Some(name) = found.optional()? else { return Ok(None) };
-            let oldest = millis(now - SESSION_AGE);
-            let idle = millis(now - SESSION_IDLE);
-            transaction.execute("DELETE FROM sessions WHERE created <= ?1 OR last_used <= ?2", [oldest, idle])?;
-            let session = format!("{}.{}", new_secret(), new_secret());
-            let login = Login { name, rights: Rights::all(), ends: now + SESSION_AGE };
-            transaction.execute(
-                "INSERT INTO sessions (hash, name, rights, created, last_used) VALUES (?1, ?2, ?3, ?4, ?4)",
-                params![hash(&session), login.name, rights_text(&login.rights), millis(now)],
-            )?;
-            transaction.commit()?;
-            Ok(Some((session, login)))
-        };
-        exchange().map_err(failed)
-    }
-
-    /// Who has this session, which counts as its use. None: it has ended.
-    pub fn find_session(&mut self, secret: &str, now: SystemTime) -> Result<Option<Login>, Error> {
-        let failed = self.failed();
-        let find = || -> rusqlite::Result<Option<Login>> {
-            let query = "SELECT name, rights, created, last_used FROM sessions
-                 WHERE hash = ?1 AND created > ?2 AND last_used > ?3";
-            let values = params![hash(secret), millis(now - SESSION_AGE), millis(now - SESSION_IDLE)];
-            let found = self.connection.query_row(query, values, |row| {
-                let login =
-                    Login { name: row.get(0)?, rights: rights_of(row, 1)?, ends: moment(row.get(2)?) + SESSION_AGE };
-                Ok((login, moment(row.get(3)?)))
-            });
-            let Some((login, used)) = found.optional()? else { return Ok(None) };
-            if used + USE_INTERVAL <= now {
-                let update = "UPDATE sessions SET last_used = ?2 WHERE hash = ?1";
-                self.connection.execute(update, params![hash(secret), millis(now)])?;
-            }
-            Ok(Some(login))
-        };
-        find().map_err(failed)
-    }
-
-    /// Ends a session.
-    pub fn end_session(&mut self, secret: &str) -> Result<(), Error> {
-        let deleted = self.connection.execute("DELETE FROM sessions WHERE hash = ?1", [hash(secret)]);
-        deleted.map(drop).map_err(self.failed())
-    }
-
     /// Creates a token. Returns its secret, which cannot be read again. None: there is one with this name.
     pub fn create_token(&mut self, token: &Token) -> Result<Option<String>, Error> {
         let secret = format!("{TOKEN_PREFIX}{}", new_secret());
         let created = self.connection.execute(
-            "INSERT INTO tokens (name, hash, rights, created, ends) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-            params![token.name, hash(&secret), rights_text(&token.rights), millis(token.created), millis(token.ends)],
+            "INSERT INTO tokens (name, hash, account, rights, created, ends) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT DO NOTHING",
+            params![
+                token.name,
+                hash(&secret),
+                token.account,
+                rights_text(&token.rights),
+                millis(token.created),
+                millis(token.ends)
+            ],
         );
         Ok((created.map_err(self.failed())? == 1).then_some(secret))
     }
@@ -175,8 +168,8 @@ impl AccessStore {
     /// All tokens, by name; also those that have ended.
     pub fn tokens(&self) -> Result<Vec<Token>, Error> {
         let read = || -> rusqlite::Result<Vec<Token>> {
-            let mut query =
-                self.connection.prepare("SELECT name, rights, created, ends, last_used FROM tokens ORDER BY name")?;
+            let query = "SELECT name, rights, created, ends, last_used, account FROM tokens ORDER BY name";
+            let mut query = self.connection.prepare(query)?;
             query.query_map((), token_of)?.collect()
         };
         read().map_err(self.failed())
@@ -186,14 +179,20 @@ impl AccessStore {
     pub fn find_token(&mut self, secret: &str, now: SystemTime) -> Result<Option<Login>, Error> {
         let failed = self.failed();
         let find = || -> rusqlite::Result<Option<Login>> {
-            let query = "SELECT name, rights, created, ends, last_used FROM tokens WHERE hash = ?1 AND ends > ?2";
+            let query =
+                "SELECT name, rights, created, ends, last_used, account FROM tokens WHERE hash = ?1 AND ends > ?2";
             let found = self.connection.query_row(query, params![hash(secret), millis(now)], token_of).optional()?;
             let Some(token) = found else { return Ok(None) };
             if token.last_used.is_none_or(|used| used + USE_INTERVAL <= now) {
                 let update = "UPDATE tokens SET last_used = ?2 WHERE hash = ?1";
                 self.connection.execute(update, params![hash(secret), millis(now)])?;
             }
-            Ok(Some(Login { name: format!("token {}", token.name), rights: token.rights, ends: token.ends }))
+            // No name of a person, link or account starts like this, and no name of an account has a space.
+            let name = match &token.account {
+                Some(account) => format!("token {} of {account}", token.name),
+                None => format!("token {}", token.name),
+            };
+            Ok(Some(Login { name, account: token.account, session: None, rights: token.rights, ends: token.ends }))
         };
         find().map_err(failed)
     }
@@ -212,6 +211,7 @@ fn token_of(row: &Row<'_>) -> rusqlite::Result<Token> {
         created: moment(row.get(2)?),
         ends: moment(row.get(3)?),
         last_used: row.get::<_, Option<i64>>(4)?.map(moment),
+        account: row.get(5)?,
     })
 }
 

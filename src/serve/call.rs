@@ -1,6 +1,7 @@
 //! A request that has passed the checks: what handlers get.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -20,6 +21,8 @@ pub(super) const API: &str = "/api/v1";
 /// A request that may be answered.
 pub(super) struct Call {
     pub server: Arc<Server>,
+    /// Where it comes from.
+    pub peer: Option<SocketAddr>,
     /// Without one: a request that needs none.
     pub login: Option<Login>,
     /// The parts of the path, by name.
@@ -38,6 +41,8 @@ pub(super) struct AuditNote {
     pub who: Option<String>,
     pub target: String,
     pub detail: String,
+    /// Written down however many refusals there were.
+    pub always: bool,
 }
 
 impl Call {

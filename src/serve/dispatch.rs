@@ -105,7 +105,8 @@ async fn answer_and_log(server: Arc<Server>, route: &'static Route, request: Req
         matches!(&answered, Err(problem) if ["Forbidden", "NotLoggedIn", "OtherOrigin"].contains(&problem.code));
     // A page that is open asks again and again after its session has ended.
     let is_noise = !changes && seen.who.is_none();
-    let mut response = if (changes || refused) && !is_noise && (seen.who.is_some() || server.refusals.may_log()) {
+    let may_log = || seen.who.is_some() || seen.always || server.refusals.may_log();
+    let mut response = if (changes || refused) && !is_noise && may_log() {
         let entry = AuditEntry {
             sequence: 0,
             time: timestamp_text(SystemTime::now()),
@@ -136,6 +137,7 @@ async fn checked(
     note: &Arc<Mutex<AuditNote>>,
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     guard::check_host(server, &parts.headers)?;
     let params = RawPathParams::from_request_parts(&mut parts, &()).await;
     let params = params.map_err(|_| Problem::bad_request("the path is not valid UTF-8"))?;
@@ -146,7 +148,7 @@ async fn checked(
     note.lock().who = login.as_ref().map(|login| login.name.clone());
     guard::check_change(server, &parts.method, &parts.headers)?;
     if login.is_none() && route.needs != Needs::Nothing {
-        let hint = "windlass serve link prints a link for a person, windlass serve token create a token for a program";
+        let hint = "windlass serve user add creates an account, windlass serve token create a token for a program";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, "NotLoggedIn", "this needs a login").with_hint(hint));
     }
     let run = match path.get("run") {
@@ -178,7 +180,7 @@ async fn checked(
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", format!("a body has at most {LONGEST_BODY} bytes"))
     })?;
     let (server, note) = (server.clone(), note.clone());
-    let call = Call { server, login, path, query, run, headers: parts.headers, body, note };
+    let call = Call { server, peer, login, path, query, run, headers: parts.headers, body, note };
     (route.handler)(call).await
 }
 

@@ -10,8 +10,13 @@ use super::Server;
 use super::access::{Login, TOKEN_PREFIX};
 use super::problem::Problem;
 
-/// The cookie of a session. Without TLS it cannot have the prefix `__Host-`.
+/// The cookie of a session. Without TLS it cannot have the prefix `__Host-`, with which browsers take it from this server alone.
 pub(super) const COOKIE: &str = "windlass_session";
+const SECURE_COOKIE: &str = "__Host-windlass_session";
+
+pub(super) fn cookie_name(server: &Server) -> &'static str {
+    if server.hosts.is_secure() { SECURE_COOKIE } else { COOKIE }
+}
 
 /// The page has nothing from elsewhere, no inline script or style, and makes no HTML out of text.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
@@ -45,7 +50,7 @@ pub(super) enum Credential {
 }
 
 /// The credential of a request. A token counts before a cookie.
-pub(super) fn credential(headers: &HeaderMap) -> Option<Credential> {
+pub(super) fn credential(server: &Server, headers: &HeaderMap) -> Option<Credential> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     if let Some(authorization) = authorization {
         let token = authorization.strip_prefix("Bearer ").unwrap_or_default().trim();
@@ -53,14 +58,14 @@ pub(super) fn credential(headers: &HeaderMap) -> Option<Credential> {
     }
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let (_, cookie) = pairs.find(|(name, _)| *name == COOKIE)?;
+    let (_, cookie) = pairs.find(|(name, _)| *name == cookie_name(server))?;
     let key = headers.get(KEY).and_then(|value| value.to_str().ok()).unwrap_or_default();
     Some(Credential::Session(format!("{cookie}.{key}")))
 }
 
 /// Whose a request is. None: nobody's that is known.
 pub(super) async fn login_of(server: &Arc<Server>, headers: &HeaderMap) -> Result<Option<Login>, Problem> {
-    let Some(credential) = credential(headers) else { return Ok(None) };
+    let Some(credential) = credential(server, headers) else { return Ok(None) };
     let find = move |server: &Server| {
         let (mut access, now) = (server.access.lock(), SystemTime::now());
         Ok(match credential {
@@ -75,14 +80,14 @@ pub(super) async fn login_of(server: &Arc<Server>, headers: &HeaderMap) -> Resul
 /// Refuses a request that names another server: a page of a domain whose address was changed to this machine's.
 pub(super) fn check_host(server: &Server, headers: &HeaderMap) -> Result<(), Problem> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    match server.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
+    match server.hosts.is_known(host) {
         true => Ok(()),
         false => Err(Problem::new(
             StatusCode::MISDIRECTED_REQUEST,
             "UnknownHost",
             format!("this server is not {}", if host.is_empty() { "named" } else { host }),
         )
-        .with_hint(format!("use http://{}", server.hosts[0]))),
+        .with_hint(format!("use {}, or start windlass serve with --host", server.hosts.url()))),
     }
 }
 
@@ -103,12 +108,11 @@ pub(super) fn check_change(server: &Server, method: &Method, headers: &HeaderMap
         return foreign("the request comes from another web page");
     }
     let origin = text(header::ORIGIN);
-    let is_own = |origin: &str| server.hosts.iter().any(|host| origin.eq_ignore_ascii_case(&format!("http://{host}")));
-    if origin.is_some_and(|origin| !is_own(origin)) {
+    if origin.is_some_and(|origin| !server.hosts.is_own_origin(origin)) {
         return foreign("the request comes from another web page");
     }
     // A program says who it is by a token, which no browser adds by itself.
-    let by_cookie = matches!(credential(headers), Some(Credential::Session(_)));
+    let by_cookie = matches!(credential(server, headers), Some(Credential::Session(_)));
     if by_cookie && site.is_none() && origin.is_none() {
         return foreign("a request with a session must have the header Origin; programs use a token");
     }

@@ -3,14 +3,18 @@
 
 mod access;
 mod answers;
+mod attempts;
 mod call;
 mod connections;
 mod deployments;
 mod dispatch;
 mod follow;
 mod guard;
+mod hashing;
+mod hosts;
 mod openapi;
 mod page;
+mod passwords;
 mod plans;
 mod problem;
 mod processes;
@@ -21,6 +25,7 @@ mod runs;
 mod sessions;
 mod stores;
 mod tasks;
+mod tls;
 mod tokens;
 
 use std::net::SocketAddr;
@@ -30,9 +35,12 @@ use std::time::SystemTime;
 
 use tokio::net::TcpListener;
 
-pub use access::{AccessStore, AuditEntry, LINK_AGE, Token};
+pub use access::{AccessStore, Account, AuditEntry, LINK_AGE, Token};
+pub use hosts::host_fault;
 pub use openapi::openapi_document;
+pub use passwords::{hash_password, password_fault};
 pub use rights::{ALL, Right, Rights};
+pub use tls::TlsFiles;
 pub use tokens::new_token;
 
 use crate::resource::ForeignResourceLimits;
@@ -43,8 +51,11 @@ use stores::Stores;
 
 /// How `windlass serve` was started.
 pub struct ServeOptions {
-    /// Of this machine only: a loopback address.
+    /// Without TLS and an account, a loopback address.
     pub listen: SocketAddr,
+    pub tls: Option<TlsFiles>,
+    /// Further names of this server, with a port or without.
+    pub hosts: Vec<String>,
     /// The directory with the files of deployments.
     pub deployments: PathBuf,
     /// Of documents that say they are from an API.
@@ -64,8 +75,18 @@ pub struct ServeOptions {
 pub enum ServeError {
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: std::io::Error },
-    #[error("{address} is not an address of this machine alone (127.0.0.1, ::1)")]
-    NotLoopback { address: SocketAddr },
+    #[error(
+        "{address} can be reached from other machines, which needs TLS\n\
+         hint: give --tls-cert and --tls-key, or listen on 127.0.0.1 and forward its port with SSH"
+    )]
+    NoTls { address: SocketAddr },
+    #[error(
+        "{address} can be reached from other machines, which needs an account to log in with\n\
+         hint: windlass serve user add NAME --right admin='*' creates one"
+    )]
+    NoAccount { address: SocketAddr },
+    #[error(transparent)]
+    Tls(#[from] tls::TlsError),
     #[error("cannot use {}", path.display())]
     Directory { path: PathBuf, source: std::io::Error },
     #[error("{}: another user owns it or can write to it", path.display())]
@@ -85,20 +106,23 @@ struct Server {
     repeats: repeats::Repeats,
     ended_tasks: tasks::EndedTasks,
     refusals: dispatch::Refusals,
-    /// The values of the header Host that requests may have.
-    hosts: Vec<String>,
+    attempts: attempts::Attempts,
+    hashing: hashing::Hashing,
+    hosts: hosts::Hosts,
 }
 
 impl Server {
     /// Opens what it needs.
-    fn open(options: ServeOptions, address: SocketAddr) -> Result<Arc<Server>, ServeError> {
+    fn open(
+        options: ServeOptions,
+        address: SocketAddr,
+        tls: Option<Arc<tls::ServerTls>>,
+    ) -> Result<Arc<Server>, ServeError> {
         let directory = |source| ServeError::Directory { path: options.deployments.clone(), source };
         let deployments = options.deployments.canonicalize().map_err(directory)?;
         if let Some(path) = crate::value::ownership::written_by_others(&deployments).map_err(directory)? {
             return Err(ServeError::NotOwn { path });
         }
-        let port = address.port();
-        let names = ["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{port}"));
         Ok(Arc::new(Server {
             deployments,
             access: Mutex::new(AccessStore::open_access(&options.directory)?),
@@ -109,11 +133,9 @@ impl Server {
             repeats: repeats::Repeats::default(),
             ended_tasks: tasks::EndedTasks::default(),
             refusals: dispatch::Refusals::default(),
-            // Browsers leave the usual port out.
-            hosts: match port {
-                80 => ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into_iter().chain(names).collect(),
-                _ => [address.to_string()].into_iter().chain(names).collect(),
-            },
+            attempts: attempts::Attempts::default(),
+            hashing: hashing::Hashing::default(),
+            hosts: hosts::Hosts::new(address, &options.hosts, tls),
         }))
     }
 
@@ -128,29 +150,53 @@ impl Server {
     }
 }
 
-/// Serves until `stop` ends. `listening` gets the address, and the secret of a link for the first login.
+/// What a server says when it listens.
+pub struct Listening<'a> {
+    /// `https://192.0.2.1:7480`
+    pub url: &'a str,
+    /// The secret of a link for the first login.
+    pub link: &'a str,
+    /// SHA-256 of the certificate.
+    pub fingerprint: Option<String>,
+}
+
+/// Serves until `stop` ends.
 ///
 /// # Errors
-/// The address is taken or not of this machine alone, or a directory or database cannot be used.
+/// The address is taken, or others reach it without TLS or an account; or a file, directory or database cannot be used.
 pub async fn serve(
     options: ServeOptions,
     person: &str,
-    listening: impl FnOnce(SocketAddr, &str),
+    listening: impl FnOnce(&Listening<'_>),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    if !options.listen.ip().is_loopback() {
-        return Err(ServeError::NotLoopback { address: options.listen });
+    let is_reached = !options.listen.ip().is_loopback();
+    let tls = options.tls.clone().map(tls::ServerTls::open).transpose()?;
+    if is_reached && tls.is_none() {
+        return Err(ServeError::NoTls { address: options.listen });
+    }
+    if is_reached && AccessStore::open_access(&options.directory)?.accounts()?.is_empty() {
+        return Err(ServeError::NoAccount { address: options.listen });
     }
     let failed = |source| ServeError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let server = Server::open(options, address)?;
+    let server = Server::open(options, address, tls.clone())?;
     let link = server.access.lock().create_link(person, SystemTime::now())?;
-    listening(address, &link);
+    let fingerprint = tls.as_ref().map(|tls| tls.fingerprint());
+    listening(&Listening { url: &server.hosts.url(), link: &link, fingerprint });
     drop(link);
+    let current = tls.clone();
+    let keep_current = async move {
+        match current {
+            Some(tls) => tls.keep_current().await,
+            None => std::future::pending().await,
+        }
+    };
     // Streams do not end by themselves: a request that is under way is not waited for.
     tokio::select! {
-        () = connections::serve_connections(listener, dispatch::router(server)) => {}
+        () = connections::serve_connections(listener, dispatch::router(server), tls) => {}
+        () = keep_current => {}
         () = stop => {}
     }
     Ok(())

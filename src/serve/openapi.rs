@@ -62,7 +62,7 @@ pub fn openapi_document() -> Json {
             "schemas": schemas.take_definitions(true),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": super::guard::COOKIE},
+                "session": {"type": "apiKey", "in": "cookie", "name": super::guard::COOKIE, "description": "With TLS, it is __Host-windlass_session. The header Windlass-Key goes with it."},
             },
         },
     })

@@ -22,6 +22,9 @@ pub(super) struct Problem {
     pub detail: String,
     /// What to do about it.
     hint: Option<String>,
+    /// For the header Retry-After, in seconds.
+    #[serde(skip)]
+    retry_after: Option<u64>,
 }
 
 impl Problem {
@@ -33,11 +36,17 @@ impl Problem {
             code,
             detail: detail.into(),
             hint: None,
+            retry_after: None,
         }
     }
 
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Problem {
         self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn with_retry_after(mut self, seconds: u64) -> Problem {
+        self.retry_after = Some(seconds);
         self
     }
 
@@ -79,6 +88,9 @@ impl IntoResponse for Problem {
         *response.status_mut() = StatusCode::from_u16(self.status).expect("it was one");
         let json = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         response
     }
 }

@@ -78,10 +78,10 @@ impl Rights {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// What is wrong with them as the rights of a token.
+    /// What is wrong with them as the rights of a token or an account.
     pub fn fault(&self) -> Option<String> {
         if self.0.values().all(BTreeSet::is_empty) {
-            return Some("a token needs at least one right".to_owned());
+            return Some("at least one right is needed".to_owned());
         }
         let admin = self.0.iter().find(|(name, has)| *name != ALL && has.contains(&Right::Admin));
         admin.map(|(name, _)| format!("the right admin is for all deployments (*), not for {name}"))
@@ -106,7 +106,7 @@ mod tests {
         let rights = Rights::on("prod", [Right::Admin]);
         assert!(!rights.include(Right::Admin, Some("prod")));
         assert_eq!(rights.fault().unwrap(), "the right admin is for all deployments (*), not for prod");
-        assert_eq!(Rights::default().fault().unwrap(), "a token needs at least one right");
+        assert_eq!(Rights::default().fault().unwrap(), "at least one right is needed");
         assert_eq!(Rights::all().fault(), None);
     }
 

@@ -16,7 +16,7 @@ use super::plans::{self, PlanAnswer};
 use super::problem::Problem;
 use super::rights::Right::{self, Admin, See, Stop};
 use super::runs::{self, EventList, StartRun};
-use super::sessions::{self, CreatedSession, NewSession, Session};
+use super::sessions::{self, CreatedSession, NewPassword, NewSession, Session, SessionItem};
 use super::tasks::{self, RunTasks};
 use super::tokens::{self, CreatedToken, NewToken, TokenAnswer};
 use crate::runs::RecordedRun;
@@ -110,6 +110,27 @@ pub(super) static ROUTES: &[Route] = &[
         status: StatusCode::NO_CONTENT,
         ..route(Verb::Delete, "/session", "log out", Needs::Login, AnswerBody::Empty, |call| {
             Box::pin(sessions::delete_session(call))
+        })
+    },
+    Route {
+        body: Some(schema::<NewPassword>),
+        status: StatusCode::NO_CONTENT,
+        ..route(Verb::Post, "/session/password", "change the own password", Needs::Login, AnswerBody::Empty, |call| {
+            Box::pin(sessions::change_password(call))
+        })
+    },
+    route(
+        Verb::Get,
+        "/sessions",
+        "list the own sessions, or with the right admin all",
+        Needs::Login,
+        AnswerBody::Json(schema::<List<SessionItem>>),
+        |call| Box::pin(sessions::list_sessions(call)),
+    ),
+    Route {
+        status: StatusCode::NO_CONTENT,
+        ..route(Verb::Delete, "/sessions/{session}", "end a session", Needs::Login, AnswerBody::Empty, |call| {
+            Box::pin(sessions::end_session(call))
         })
     },
     route(

@@ -1,9 +1,12 @@
 //! The API as a program sees it: requests to the router, without a port.
 
+mod accounts;
 mod guards;
+mod logins;
 mod matrix;
 mod plans;
 mod streams;
+mod tls;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -34,6 +37,11 @@ pub(super) struct Fixture {
 
 impl Fixture {
     pub(super) fn new() -> Fixture {
+        Fixture::with(|_| {})
+    }
+
+    /// With other options.
+    pub(super) fn with(change: impl FnOnce(&mut ServeOptions)) -> Fixture {
         let directory = tempfile::tempdir().unwrap();
         let deployments = directory.path().join("deployments");
         std::fs::create_dir(&deployments).unwrap();
@@ -42,8 +50,10 @@ impl Fixture {
         }
         let program = directory.path().join("program");
         write_program(&program, "#!/bin/sh\necho it cannot start >&2\nexit 1\n");
-        let options = ServeOptions {
+        let mut options = ServeOptions {
             listen: "127.0.0.1:7480".parse().unwrap(),
+            tls: None,
+            hosts: Vec::new(),
             deployments,
             limits: ForeignResourceLimits::default(),
             directory: directory.path().join("state"),
@@ -51,7 +61,9 @@ impl Fixture {
             process_options: Vec::new(),
             max_runs: 4,
         };
-        let server = Server::open(options, "127.0.0.1:7480".parse().unwrap()).unwrap();
+        change(&mut options);
+        let tls = options.tls.clone().map(|files| super::tls::ServerTls::open(files).unwrap());
+        let server = Server::open(options, "127.0.0.1:7480".parse().unwrap(), tls).unwrap();
         Fixture { directory, server }
     }
 
@@ -61,11 +73,7 @@ impl Fixture {
 
     /// A token with these rights: `see@prod`, several behind each other.
     pub(super) fn token(&self, rights: &str) -> String {
-        let mut all = Rights::default();
-        for word in rights.split(' ') {
-            let (right, deployment) = word.split_once('@').unwrap();
-            all.0.entry(deployment.to_owned()).or_default().insert(Right::right_named(right).unwrap());
-        }
+        let all = rights_of(rights);
         let name = format!("t{}", rand::random::<u64>());
         let token = new_token(&name, all, 1, SystemTime::now()).unwrap();
         self.server.access.lock().create_token(&token).unwrap().unwrap()
@@ -89,6 +97,15 @@ impl Fixture {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         Answered { status: parts.status, headers: parts.headers, text }
     }
+}
+
+fn rights_of(words: &str) -> Rights {
+    let mut all = Rights::default();
+    for word in words.split(' ') {
+        let (right, deployment) = word.split_once('@').unwrap();
+        all.0.entry(deployment.to_owned()).or_default().insert(Right::right_named(right).unwrap());
+    }
+    all
 }
 
 pub(super) struct Answered {

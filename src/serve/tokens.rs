@@ -33,6 +33,8 @@ pub(super) struct NewToken {
 #[schemars(rename = "Token")]
 pub(super) struct TokenAnswer {
     name: String,
+    /// The account that created it, and with which it goes. Null: none.
+    account: Option<String>,
     rights: Rights,
     created: String,
     ends: String,
@@ -52,6 +54,7 @@ impl TokenAnswer {
     fn of_token(token: &Token) -> TokenAnswer {
         TokenAnswer {
             name: token.name.clone(),
+            account: token.account.clone(),
             rights: token.rights.clone(),
             created: timestamp_text(token.created),
             ends: timestamp_text(token.ends),
@@ -78,7 +81,7 @@ pub fn new_token(name: &str, rights: Rights, days: u32, now: SystemTime) -> Resu
         return Err(fault);
     }
     let ends = now + Duration::from_secs(u64::from(days) * 24 * 60 * 60);
-    Ok(Token { name: name.to_owned(), rights, created: now, ends, last_used: None })
+    Ok(Token { name: name.to_owned(), account: None, rights, created: now, ends, last_used: None })
 }
 
 pub(super) async fn list_tokens(call: Call) -> Result<Response, Problem> {
@@ -93,7 +96,8 @@ pub(super) async fn create_token(call: Call) -> Result<Response, Problem> {
         (note.target, note.detail) = (name.clone(), format!("{} for {days} days", rights.rights_text()));
     }
     let token = new_token(&name, rights, days, SystemTime::now());
-    let token = token.map_err(|why| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "InvalidBody", why))?;
+    let mut token = token.map_err(|why| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "InvalidBody", why))?;
+    token.account = call.login.as_ref().and_then(|login| login.account.clone());
     let shown = TokenAnswer::of_token(&token);
     let secret = call.server.blocking(move |server| Ok(server.access.lock().create_token(&token)?)).await?;
     let token = secret.ok_or_else(|| Problem::conflict("NameTaken", format!("there is a token {name} already")))?;

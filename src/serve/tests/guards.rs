@@ -3,7 +3,7 @@
 use super::super::guard::COOKIE;
 use super::*;
 
-fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Request<Body> {
+pub(super) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Request<Body> {
     let mut request = Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -13,9 +13,9 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Re
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
-const HOST: (&str, &str) = ("host", "127.0.0.1:7480");
-const JSON: (&str, &str) = ("content-type", "application/json");
-const ORIGIN: (&str, &str) = ("origin", "http://127.0.0.1:7480");
+pub(super) const HOST: (&str, &str) = ("host", "127.0.0.1:7480");
+pub(super) const JSON: (&str, &str) = ("content-type", "application/json");
+pub(super) const ORIGIN: (&str, &str) = ("origin", "http://127.0.0.1:7480");
 
 #[tokio::test]
 async fn a_link_becomes_a_session_until_logout() {
@@ -45,7 +45,7 @@ async fn a_link_becomes_a_session_until_logout() {
 async fn another_web_page_can_change_nothing() {
     let fixture = Fixture::new();
     let link = fixture.server.access.lock().create_link("alice", SystemTime::now()).unwrap();
-    let (session, _) = fixture.server.access.lock().use_link(&link, SystemTime::now()).unwrap().unwrap();
+    let (session, _) = fixture.server.access.lock().use_link(&link, "-", SystemTime::now()).unwrap().unwrap();
     let (cookie, key) = session.split_once('.').unwrap();
     let cookie = format!("{COOKIE}={cookie}");
     let (cookie, key) = (("cookie", cookie.as_str()), ("windlass-key", key));

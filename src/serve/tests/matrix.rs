@@ -17,10 +17,13 @@ const LOGINS: [Option<&str>; 7] = [
 
 /// What each answers: of a path of the deployment prod and of a run of it. 409, 404 NoPlan and 422 are what becomes of a request that
 /// was let through.
-const EXPECTED: [(&str, &str); 20] = [
+const EXPECTED: [(&str, &str); 23] = [
     ("POST /sessions", "422 422 422 422 422 422 422"),
     ("GET /session", "401 200 200 200 200 200 200"),
     ("DELETE /session", "401 400 400 400 400 400 400"),
+    ("POST /session/password", "401 422 422 422 422 422 422"),
+    ("GET /sessions", "401 200 200 200 200 200 200"),
+    ("DELETE /sessions/{session}", "401 404 404 404 404 404 404"),
     ("GET /deployments", "401 200 200 200 200 200 200"),
     ("GET /deployments/{deployment}", "401 200 200 200 404 404 200"),
     ("GET /deployments/{deployment}/document", "401 200 200 200 404 404 200"),
@@ -50,7 +53,7 @@ async fn every_route_answers_every_login_as_it_should() {
     let mut found = Vec::new();
     for route in ROUTES {
         let path = route.path.replace("{deployment}", "prod").replace("{run}", &run.to_string());
-        let path = format!("{API}{}", path.replace("{token}", "none"));
+        let path = format!("{API}{}", path.replace("{token}", "none").replace("{session}", "none"));
         let mut answers = Vec::new();
         for token in &tokens {
             let answer = fixture.ask(route.method.method().as_str(), &path, token.as_deref(), None).await;
