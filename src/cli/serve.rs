@@ -47,6 +47,9 @@ pub(super) struct ServeArgs {
     /// How many runs may be under way at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     max_runs: u16,
+    /// Refuse the approval of a plan by the person who made it
+    #[arg(long)]
+    author_may_not_approve: bool,
     #[command(flatten)]
     passed_on: PassedOn,
 }
@@ -201,6 +204,7 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
         program: std::env::current_exe().context("cannot find this program")?,
         process_options: args.passed_on.as_options(),
         max_runs: args.max_runs.into(),
+        author_may_not_approve: args.author_may_not_approve,
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {

@@ -68,6 +68,8 @@ pub struct ServeOptions {
     pub process_options: Vec<String>,
     /// How many runs may be under way at once.
     pub max_runs: usize,
+    /// A plan needs the approval of another person than the one who made it.
+    pub author_may_not_approve: bool,
 }
 
 /// Why the server cannot start.
@@ -108,6 +110,7 @@ struct Server {
     refusals: dispatch::Refusals,
     attempts: attempts::Attempts,
     hashing: hashing::Hashing,
+    author_may_not_approve: bool,
     hosts: hosts::Hosts,
 }
 
@@ -135,6 +138,7 @@ impl Server {
             refusals: dispatch::Refusals::default(),
             attempts: attempts::Attempts::default(),
             hashing: hashing::Hashing::default(),
+            author_may_not_approve: options.author_may_not_approve,
             hosts: hosts::Hosts::new(address, &options.hosts, tls),
         }))
     }

@@ -32,7 +32,7 @@ pub(super) struct PlanAnswer {
     stages: Vec<Json>,
     /// The members that leave.
     removals: Vec<String>,
-    /// Whether it may be applied.
+    /// Whether it may be applied, by this login if it has the right.
     approvable: bool,
     why_not: Option<String>,
     /// What `windlass plan` printed.
@@ -109,6 +109,19 @@ fn why_not(server: &Server, run: RunId, plan: &Plan) -> Result<Option<(&'static 
     Ok(None)
 }
 
+/// The person who made a plan through a server. None: it was made in a terminal.
+fn author(user: &str) -> Option<&str> {
+    let (by, _) = user.rsplit_once(" by ")?;
+    let of_token = by.strip_prefix("token ").and_then(|token| token.split_once(" of "));
+    Some(of_token.map_or(by, |(_, account)| account))
+}
+
+/// Why this login may not approve a plan that it made itself. None: another made it, or that is allowed.
+fn own_plan(server: &Server, user: &str, person: &str) -> Option<&'static str> {
+    let is_own = server.author_may_not_approve && author(user) == Some(person);
+    is_own.then_some("you made this plan: somebody else must approve it")
+}
+
 /// The path of a plan that may be applied.
 ///
 /// # Errors
@@ -119,6 +132,7 @@ pub(super) fn approved_plan(
     run: &str,
     digest: &str,
     removals: &BTreeSet<String>,
+    person: &str,
 ) -> Result<String, Problem> {
     let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "there is no such plan of this deployment");
     let run = RunId::parse_id(run).ok_or_else(no_plan)?;
@@ -129,6 +143,10 @@ pub(super) fn approved_plan(
     if let Some((code, detail)) = why_not(server, run, &plan)? {
         let hint = if code == "PlanIsOld" { "make a new plan" } else { "mend what it says, and make a new plan" };
         return Err(Problem::conflict(code, detail).with_hint(hint));
+    }
+    let made = server.stores.with_store(|store| store.read_run(run))?.ok_or_else(no_plan)?;
+    if let Some(why) = own_plan(server, &made.start.user, person) {
+        return Err(Problem::new(StatusCode::FORBIDDEN, "OwnPlan", why));
     }
     let leaving: BTreeSet<String> = plan.removals().iter().cloned().collect();
     if leaving != *removals {
@@ -144,12 +162,14 @@ pub(super) fn approved_plan(
 
 pub(super) async fn show_plan(call: Call) -> Result<Response, Problem> {
     let run = call.run_of_path().clone();
+    let person = call.login.as_ref().map(|login| login.person().to_owned()).unwrap_or_default();
     let show = move |server: &Server| {
         let id = run.start.id;
         let plan = read_plan(server, id)?.filter(|_| !run.running);
         let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "this run has made no plan, or has not ended");
         let plan = plan.ok_or_else(no_plan)?;
-        let why_not = why_not(server, id, &plan)?.map(|(_, why)| why);
+        let own = || own_plan(server, &run.start.user, &person).map(str::to_owned);
+        let why_not = why_not(server, id, &plan)?.map(|(_, why)| why).or_else(own);
         Ok(PlanAnswer {
             run: id.to_string(),
             digest: plan.digest(),

@@ -134,6 +134,7 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     call.note.lock().detail = detail;
     call.check_right(right)?;
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
+    let person = call.login.as_ref().map(|login| login.person().to_owned()).unwrap_or_default();
     let id = RunId::new_at(SystemTime::now());
     if let Some(key) = call.headers.get("idempotency-key") {
         let key = key.to_str().map_err(|_| Problem::bad_request("Idempotency-Key must be ASCII"))?;
@@ -155,7 +156,7 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
                 ["plan".to_owned()].into_iter().chain(file_option).chain(out).collect()
             }
             StartRun::Apply { plan, digest, removals } => {
-                let approved = plans::approved_plan(server, &deployment, plan, digest, removals)?;
+                let approved = plans::approved_plan(server, &deployment, plan, digest, removals, &person)?;
                 if let Some(other) = running_runs(server, &deployment)?.iter().find(|run| !is_look(run)) {
                     let detail = format!(
                         "{} by {} is under way (run {})",

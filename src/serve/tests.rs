@@ -60,6 +60,7 @@ impl Fixture {
             program,
             process_options: Vec::new(),
             max_runs: 4,
+            author_may_not_approve: false,
         };
         change(&mut options);
         let tls = options.tls.clone().map(|files| super::tls::ServerTls::open(files).unwrap());
@@ -126,13 +127,17 @@ impl Answered {
 
 /// Records the start of a run of a deployment, `seconds` after a fixed time.
 pub(super) fn start_run(store: &mut dyn RunStore, command: &str, deployment: Option<&str>, seconds: u64) -> RunId {
+    start_run_by(store, command, deployment, "alice@workstation", seconds)
+}
+
+fn start_run_by(store: &mut dyn RunStore, command: &str, deployment: Option<&str>, user: &str, seconds: u64) -> RunId {
     let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds);
     let id = RunId::new_at(started);
     let start = RunStart {
         id,
         command: command.into(),
         command_line: format!("windlass {command}"),
-        user: "alice@workstation".into(),
+        user: user.into(),
         pid: std::process::id(),
         version: "0.1.0".into(),
         check: false,

@@ -24,10 +24,19 @@ fn plan(states: &[(Stage, StageState, &str)]) -> Plan {
     }
 }
 
+pub(super) fn differing_plan() -> Plan {
+    plan(&[(Stage::Etcd, StageState::Differs, "h1")])
+}
+
 /// Saves a plan as that of a run of `plan`, and returns the run and the digest.
 fn save(fixture: &Fixture, plan: &Plan, seconds: u64) -> (String, String) {
+    save_by(fixture, plan, "alice@workstation", seconds)
+}
+
+/// The same, of a run that somebody started.
+pub(super) fn save_by(fixture: &Fixture, plan: &Plan, user: &str, seconds: u64) -> (String, String) {
     let mut store = fixture.store();
-    let run = start_run(store.as_mut(), "plan", Some("prod"), seconds);
+    let run = start_run_by(store.as_mut(), "plan", Some("prod"), user, seconds);
     end_run(store.as_mut(), run);
     let path = fixture.server.processes.plan_path(run);
     super::super::plans::prepare_directory(&fixture.server, &path).unwrap();

@@ -41,6 +41,7 @@ fn options(directory: &Path, listen: &str) -> ServeOptions {
         program: directory.join("program"),
         process_options: Vec::new(),
         max_runs: 4,
+        author_may_not_approve: false,
     }
 }
 
