@@ -269,8 +269,8 @@ fn api() {
 [Use the API and the page](../how-to/serve.md) shows how. `windlass serve openapi` and `/api/v1/openapi.json` give all of this as OpenAPI
 3.1 ([openapi.json](openapi.json)).
 
-A program sends its token in the header `Authorization: Bearer TOKEN`; the page has the cookie `windlass_session` and the header
-`Windlass-Key`. Rights are an object such as `{\"prod\": [\"see\", \"plan\"]}`, with `*` for all deployments. Ids of runs are given in full.
+A program sends its token in the header `Authorization: Bearer TOKEN`; the page has the cookie `windlass_session`, or with TLS
+`__Host-windlass_session`, and the header `Windlass-Key`. Rights are an object such as `{\"prod\": [\"see\", \"plan\"]}`, with `*` for all deployments. Ids of runs are given in full.
 
 A change needs the header `Content-Type: application/json`. An answer that is no success is a [problem](#problem). Lists come in parts:
 as long as `next` is not null, its value as `after` gives the next part. Times are RFC 3339, in UTC.
@@ -320,7 +320,8 @@ fn api_operation(out: &mut String, name: &str, operation: &serde_json::Value) {
 fn api_object(out: &mut String, name: &str, schema: &serde_json::Value) {
     let summary = schema["description"].as_str().map(sentence).unwrap_or_default();
     write!(out, "\n### {name}\n\n{summary}\n").unwrap();
-    for choice in schema["oneOf"].as_array().into_iter().flatten() {
+    let choices = ["oneOf", "anyOf"].iter().filter_map(|kind| schema[kind].as_array()).flatten();
+    for choice in choices {
         if let Some(value) = choice["const"].as_str() {
             let meaning = choice["description"].as_str().map(sentence).unwrap_or_default();
             write!(out, "\n- {}: {meaning}", code(value)).unwrap();
