@@ -4,7 +4,12 @@ import { stored } from './lib/stored'
 
 export type Right = 'see' | 'plan' | 'approve' | 'stop' | 'admin'
 export type Rights = Record<string, Right[]>
-export interface Session { name: string; rights: Rights; ends: string; version: string }
+export interface Session { name: string; account: string | null; rights: Rights; ends: string; version: string }
+export interface OpenSession {
+  id: string; name: string; account: string | null; address: string; created: string; last_used: string; ends: string; current: boolean
+}
+/** The secret of a link, or an account. */
+export type Credentials = string | { name: string; password: string }
 
 export type Outcome = 'succeeded' | 'failed' | 'unreachable' | 'refused' | 'error' | 'interrupted'
 export type Status = 'ok' | 'changed' | 'skipped' | 'ignored' | 'failed' | 'unreachable'
@@ -75,7 +80,7 @@ export interface Plan {
   removals: string[]; approvable: boolean; why_not: string | null; text: string
 }
 
-export interface Token { name: string; rights: Rights; created: string; ends: string | null; last_used: string | null }
+export interface Token { name: string; account: string | null; rights: Rights; created: string; ends: string | null; last_used: string | null }
 export interface AuditEntry {
   sequence: number; time: string; who: string; from: string; action: string; target: string; detail: string; outcome: string
 }
@@ -83,7 +88,11 @@ export interface AuditEntry {
 export interface Page<T> { items: T[]; next: string | null }
 
 export class Problem extends Error {
-  constructor(readonly status: number, readonly code: string, detail: string, readonly hint: string | null = null) {
+  constructor(
+    readonly status: number, readonly code: string, detail: string, readonly hint: string | null = null,
+    /** In how many seconds to try again. */
+    readonly retryAfter = 0,
+  ) {
     super(detail)
   }
 }
@@ -120,7 +129,7 @@ async function request(method: string, path: string, options: Options = {}): Pro
   }
   const problem = await response.json().catch(() => ({}))
   const detail = problem.detail ?? `${response.status} ${problem.title ?? response.statusText}`
-  throw new Problem(response.status, problem.code ?? '', detail, problem.hint ?? null)
+  throw new Problem(response.status, problem.code ?? '', detail, problem.hint ?? null, Number(response.headers.get('Retry-After') ?? 0))
 }
 
 const get = async <T>(path: string): Promise<T> => (await request('GET', path)).json()
@@ -134,13 +143,16 @@ function query(values: Record<string, string | number | null | undefined>): stri
 }
 
 export const api = {
-  async signIn(secret: string): Promise<Session> {
-    const { key, ...session } = await post<Session & { key: string }>('sessions', { secret })
+  async signIn(by: Credentials): Promise<Session> {
+    const { key, ...session } = await post<Session & { key: string }>('sessions', typeof by === 'string' ? { secret: by } : by)
     stored.set(KEY, key)
     return session
   },
   session: () => get<Session>('session'),
   signOut: () => request('DELETE', 'session').finally(() => stored.remove(KEY)),
+  sessions: () => get<Page<OpenSession>>('sessions'),
+  endSession: (id: string) => request('DELETE', `sessions/${part(id)}`),
+  changePassword: (password: string, new_password: string) => request('POST', 'session/password', { body: { password, new_password } }),
   deployments: () => get<Page<Deployment>>('deployments'),
   deployment: (name: string) => get<Deployment>(`deployments/${part(name)}`),
   document: (name: string) => text(`deployments/${part(name)}/document`),

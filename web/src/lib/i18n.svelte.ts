@@ -40,8 +40,8 @@ class I18n {
 export const i18n = new I18n()
 export const t = i18n.text
 
-/** The text of a value that the server may extend: the value itself if the page does not know it. */
-export function tOr(prefix: string, value: string, values: Values = {}): string {
+/** The text of a value that the server may extend: another text, or the value itself, if the page does not know it. */
+export function tOr(prefix: string, value: string, values: Values = {}, other = value): string {
   const key = `${prefix}.${value}`
-  return key in en ? t(key as Key, values) : showHidden(value)
+  return key in en ? t(key as Key, values) : showHidden(other)
 }

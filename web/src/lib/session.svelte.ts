@@ -1,4 +1,4 @@
-import { api, onSignedOut, Problem, type Right, type Session } from '../api'
+import { api, onSignedOut, Problem, type Credentials, type Right, type Session } from '../api'
 import { t } from './i18n.svelte'
 
 class CurrentSession {
@@ -6,16 +6,16 @@ class CurrentSession {
   session = $state.raw<Session | null | undefined>(undefined)
   problem = $state.raw<Problem | null>(null)
 
-  async start(secret: string | null) {
+  async start(by: Credentials | null) {
     onSignedOut.call = () => (this.session = null)
     try {
-      this.session = secret === null ? await api.session() : await api.signIn(secret)
+      this.session = by === null ? await api.session() : await api.signIn(by)
       this.problem = null
     } catch (error) {
       this.session = null
       this.problem = error instanceof Problem && error.status !== 401 ? error : null
       // A link that was used twice in this browser: its session may still be good.
-      if (secret !== null) this.session = await api.session().catch(() => null)
+      if (typeof by === 'string') this.session = await api.session().catch(() => null)
     }
   }
 

@@ -4,7 +4,7 @@ import { router } from './router.svelte'
 import { stored } from './stored'
 
 const STORED = 'windlass.shortcuts'
-const GO: Record<string, string> = { d: 'deployments', r: 'runs', t: 'tokens', a: 'audit' }
+const GO: Record<string, string> = { d: 'deployments', r: 'runs', s: 'sessions', t: 'tokens', a: 'audit' }
 const SECOND_KEY_MS = 1500
 
 class Shortcuts {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import AxeBuilder from '@axe-core/playwright'
-import { test as base, expect, type APIRequestContext, type Page } from '@playwright/test'
+import { test as base, expect, type APIRequestContext, type Page, type PlaywrightWorkerArgs } from '@playwright/test'
 
 declare global {
   interface Window { cspViolations: string[] }
@@ -49,6 +49,18 @@ export const test = base.extend<{ strict: void }>({
   },
 })
 export { expect }
+
+/** Requests of another browser, in which an account is signed in. */
+export async function signInByPassword(playwright: PlaywrightWorkerArgs['playwright'], baseURL: string, name: string, password: string) {
+  const first = await playwright.request.newContext({ baseURL })
+  const headers = { Origin: new URL(baseURL).origin }
+  const answer = await first.post('api/v1/sessions', { headers, data: { name, password } })
+  expect(answer.status()).toBe(201)
+  const { key } = await answer.json()
+  const storageState = await first.storageState()
+  await first.dispose()
+  return playwright.request.newContext({ baseURL, storageState, extraHTTPHeaders: { ...headers, 'Windlass-Key': key } })
+}
 
 /** Opens a view and waits until it has its data. */
 export async function open(page: Page, hash: string) {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { endedRun, expect, expectAccessible, expectNoHorizontalScroll, open, planRun, test } from './page'
+import { endedRun, expect, expectAccessible, expectNoHorizontalScroll, open, planRun, signInByPassword, test } from './page'
 
-const VIEWS = ['deployments', 'deployment', 'runs', 'run', 'run hosts', 'run matrix', 'run log', 'run panel', 'plan', 'tokens', 'audit', 'about']
+const VIEWS = ['deployments', 'deployment', 'runs', 'run', 'run hosts', 'run matrix', 'run log', 'run panel', 'plan', 'sessions', 'tokens', 'audit', 'about']
 
 /** The address of a view. */
 async function addressOf(view: string, request: Parameters<typeof endedRun>[0]): Promise<string> {
@@ -97,6 +97,24 @@ test('a token is shown once and can be revoked', async ({ page }) => {
   await page.getByRole('button', { name: `Revoke the token ${name}` }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click()
   await expect(page.getByRole('rowheader', { name })).toHaveCount(0)
+})
+
+test('a person with the right admin ends the session of somebody else', async ({ page, playwright, baseURL }) => {
+  const alice = await signInByPassword(playwright, baseURL!, 'alice', process.env.WINDLASS_PASSWORD ?? '')
+  await open(page, '/sessions')
+  const end = page.getByRole('button', { name: /^End the session of alice from / })
+  await expect(end).toHaveCount(1)
+  await end.click()
+  await expectAccessible(page)
+  await page.keyboard.press('Escape')
+  expect((await alice.get('api/v1/session')).status()).toBe(200)
+  await end.click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click()
+  await expect(end).toHaveCount(0)
+  expect((await alice.get('api/v1/session')).status()).toBe(401)
+  await open(page, '/audit')
+  await expect(page.getByRole('row').filter({ hasText: 'end a session' }).first()).toContainText('of alice')
+  await alice.dispose()
 })
 
 test('approval of a plan is possible, or says why not', async ({ page, request }) => {
