@@ -79,7 +79,10 @@ pub(super) async fn login_of(server: &Arc<Server>, headers: &HeaderMap) -> Resul
 
 /// Refuses a request that names another server: a page of a domain whose address was changed to this machine's.
 pub(super) fn check_host(server: &Server, headers: &HeaderMap) -> Result<(), Problem> {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    // Two of them could be read as one or the other.
+    let mut named = headers.get_all(header::HOST).iter();
+    let host = named.next().filter(|_| named.next().is_none());
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
     match server.hosts.is_known(host) {
         true => Ok(()),
         false => Err(Problem::new(
@@ -87,7 +90,7 @@ pub(super) fn check_host(server: &Server, headers: &HeaderMap) -> Result<(), Pro
             "UnknownHost",
             format!("this server is not {}", if host.is_empty() { "named" } else { host }),
         )
-        .with_hint(format!("use {}, or start windlass serve with --host", server.hosts.url()))),
+        .with_hint(format!("use {}; the option --host adds a name", server.hosts.url()))),
     }
 }
 
@@ -121,5 +124,5 @@ pub(super) fn check_change(server: &Server, method: &Method, headers: &HeaderMap
 
 /// The address that a request came from.
 pub(super) fn address_text(peer: Option<SocketAddr>) -> String {
-    peer.map_or_else(|| "-".to_owned(), |peer| peer.ip().to_string())
+    peer.map_or_else(|| "-".to_owned(), |peer| peer.ip().to_canonical().to_string())
 }

@@ -49,7 +49,7 @@ async fn another_web_page_can_change_nothing() {
     let (cookie, key) = session.split_once('.').unwrap();
     let cookie = format!("{COOKIE}={cookie}");
     let (cookie, key) = (("cookie", cookie.as_str()), ("windlass-key", key));
-    let cases: [(Headers<'_>, u16, &str); 8] = [
+    let cases: [(Headers<'_>, u16, &str); 9] = [
         (&[HOST, JSON, cookie, key, ORIGIN], 201, ""),
         (&[HOST, JSON, cookie, key, ("sec-fetch-site", "same-origin")], 201, ""),
         (&[HOST, JSON, cookie, key, ("origin", "http://evil.example")], 403, "OtherOrigin"),
@@ -58,6 +58,7 @@ async fn another_web_page_can_change_nothing() {
         (&[HOST, JSON, cookie, key], 403, "OtherOrigin"),
         (&[HOST, cookie, key, ORIGIN, ("content-type", "text/plain")], 415, "NotJson"),
         (&[("host", "evil.example:7480"), JSON, cookie, key, ORIGIN], 421, "UnknownHost"),
+        (&[HOST, ("host", "evil.example:7480"), JSON, cookie, key, ORIGIN], 421, "UnknownHost"),
     ];
     for (headers, status, code) in cases {
         let body = r#"{"name":"new","rights":{"*":["see"]},"days":1}"#;
