@@ -43,6 +43,8 @@ pub(super) struct AuditNote {
     pub detail: String,
     /// Written down however many refusals there were.
     pub always: bool,
+    /// Written down after the answer, whose time then does not depend on it.
+    pub later: bool,
 }
 
 impl Call {

@@ -117,10 +117,11 @@ async fn answer_and_log(server: Arc<Server>, route: &'static Route, request: Req
             detail: seen.detail,
             outcome,
         };
-        let written = server.blocking(move |server| Ok(server.access.lock().add_audit_entry(entry)?)).await;
-        // What was done stays done, and is answered; the server's log names the missing entry.
-        if let Err(problem) = written {
-            tracing::error!("cannot write the audit log: {}", problem.detail);
+        let written = tokio::spawn(write_entry(server, entry));
+        if !seen.later
+            && let Err(error) = written.await
+        {
+            tracing::error!("cannot write the audit log: {error}");
         }
         answered.into_response()
     } else {
@@ -128,6 +129,14 @@ async fn answer_and_log(server: Arc<Server>, route: &'static Route, request: Req
     };
     guard::add_headers(response.headers_mut());
     response
+}
+
+/// What was done stays done, and is answered; the server's log names a missing entry.
+async fn write_entry(server: Arc<Server>, entry: AuditEntry) {
+    let written = server.blocking(move |server| Ok(server.access.lock().add_audit_entry(entry)?)).await;
+    if let Err(problem) = written {
+        tracing::error!("cannot write the audit log: {}", problem.detail);
+    }
 }
 
 async fn checked(

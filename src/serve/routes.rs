@@ -115,14 +115,19 @@ pub(super) static ROUTES: &[Route] = &[
     Route {
         body: Some(schema::<NewPassword>),
         status: StatusCode::NO_CONTENT,
-        ..route(Verb::Post, "/session/password", "change the own password", Needs::Login, AnswerBody::Empty, |call| {
-            Box::pin(sessions::change_password(call))
-        })
+        ..route(
+            Verb::Post,
+            "/session/password",
+            "change the own password, which ends the other sessions",
+            Needs::Login,
+            AnswerBody::Empty,
+            |call| Box::pin(sessions::change_password(call)),
+        )
     },
     route(
         Verb::Get,
         "/sessions",
-        "list the own sessions, or with the right admin all",
+        "list own sessions, or with the right admin all sessions",
         Needs::Login,
         AnswerBody::Json(schema::<List<SessionItem>>),
         |call| Box::pin(sessions::list_sessions(call)),

@@ -30,7 +30,7 @@ pub(super) enum NewSession {
     },
     /// With an account.
     Account {
-        /// Of the account.
+        /// The name of the account.
         name: String,
         password: String,
     },
@@ -40,7 +40,7 @@ pub(super) enum NewSession {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewPassword {
-    /// The one until now.
+    /// The current password.
     password: String,
     /// At least 15 characters.
     new_password: String,
@@ -50,7 +50,7 @@ pub(super) struct NewPassword {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Session {
     name: String,
-    /// The account that it belongs to. Null: it began with a link, or is a token of the command line.
+    /// The account that it belongs to. Null: it began with a link, or is a token that no account created.
     account: Option<String>,
     /// By the name of a deployment, or `*` for all.
     rights: Rights,
@@ -73,7 +73,7 @@ pub(super) struct CreatedSession {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "OpenSession")]
 pub(super) struct SessionItem {
-    /// Names it, to end it.
+    /// For the path that ends it.
     id: String,
     name: String,
     /// Null: it began with a link.
@@ -85,7 +85,7 @@ pub(super) struct SessionItem {
     last_used: String,
     /// When it ends without another request.
     ends: String,
-    /// Whether it is the one that asks.
+    /// Whether this request belongs to it.
     current: bool,
 }
 
@@ -155,6 +155,7 @@ async fn checked_password(call: &Call, name: &str, password: String) -> Result<(
         let name = name.to_owned();
         server.blocking(move |server| Ok(server.access.lock().password_hash(&name)?)).await?
     };
+    call.note.lock().later = true;
     if known.is_some() {
         let mut note = call.note.lock();
         // Other names may be passwords that were typed into the wrong field.
@@ -188,7 +189,10 @@ async fn checked_password(call: &Call, name: &str, password: String) -> Result<(
         })
         .await?;
     match known.filter(|_| is_right) {
-        Some(hash) => Ok((hash, attempt)),
+        Some(hash) => {
+            call.note.lock().later = false;
+            Ok((hash, attempt))
+        }
         None => Err(wrong_password()),
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct NewToken {
 #[schemars(rename = "Token")]
 pub(super) struct TokenAnswer {
     name: String,
-    /// The account that created it, and with which it goes. Null: none.
+    /// The account that created it, and whose removal revokes it. Null: none.
     account: Option<String>,
     rights: Rights,
     created: String,
