@@ -175,7 +175,7 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
     let is_reached = !options.listen.ip().is_loopback();
-    let tls = options.tls.clone().map(tls::ServerTls::open).transpose()?;
+    let tls = options.tls.clone().map(tls::ServerTls::read_certificate).transpose()?;
     if is_reached && tls.is_none() {
         return Err(ServeError::NoTls { address: options.listen });
     }

@@ -63,7 +63,7 @@ impl Fixture {
             author_may_not_approve: false,
         };
         change(&mut options);
-        let tls = options.tls.clone().map(|files| super::tls::ServerTls::open(files).unwrap());
+        let tls = options.tls.clone().map(|files| super::tls::ServerTls::read_certificate(files).unwrap());
         let server = Server::open(options, "127.0.0.1:7480".parse().unwrap(), tls).unwrap();
         Fixture { directory, server }
     }

@@ -63,7 +63,7 @@ impl ServerTls {
     ///
     /// # Errors
     /// They cannot be used.
-    pub(super) fn open(files: TlsFiles) -> Result<Arc<ServerTls>, TlsError> {
+    pub(super) fn read_certificate(files: TlsFiles) -> Result<Arc<ServerTls>, TlsError> {
         let loaded = RwLock::new(load(&files, read_both(&files)?)?);
         Ok(Arc::new(ServerTls { files, loaded }))
     }

@@ -90,7 +90,9 @@ async fn a_person_logs_in_over_https_and_plain_http_is_refused() {
     let hash = hash_password(PASSWORD).unwrap();
     assert!(access.create_account("alice", &hash, &Rights::all(), SystemTime::now()).unwrap());
     drop(access);
-    let (port, fingerprint, _stop) = listen(options(directory.path(), "0.0.0.0:0")).await;
+    let mut options = options(directory.path(), "0.0.0.0:0");
+    options.hosts = vec!["ops-1.example".to_owned(), "proxy.example:443".to_owned()];
+    let (port, fingerprint, _stop) = listen(options).await;
     assert_eq!(fingerprint, crate::serve::access::sha256_hex(&certificate));
     let ask = async |request: String| ask(port, &certificate, "ops-1.example", &request).await.unwrap();
     let host = format!("Host: ops-1.example:{port}");
@@ -116,6 +118,9 @@ async fn a_person_logs_in_over_https_and_plain_http_is_refused() {
 
     for (known, status) in [
         ("ops-1.example", 421),
+        ("proxy.example", 200),
+        ("proxy.example:443", 200),
+        (&format!("proxy.example:{port}"), 421),
         ("evil.example", 421),
         ("a.other.example", 421),
         (&format!("192.0.2.9:{port}"), 200),
@@ -191,7 +196,7 @@ fn a_key_that_others_can_read_and_files_that_do_not_fit_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     write_certificate(directory.path(), &["ops-1.example"]);
     let files = files(directory.path());
-    let open = || ServerTls::open(files.clone()).map(drop);
+    let open = || ServerTls::read_certificate(files.clone()).map(drop);
     let set = |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     open().unwrap();
     let is_root = rustix::process::geteuid().is_root();
