@@ -108,6 +108,8 @@ fn a_password_is_asked_for_twice_and_never_shown() {
                 }
                 shown.push(char::from(byte[0]));
             }
+            // The question is shown a moment before the terminal stops to show what is typed.
+            std::thread::sleep(std::time::Duration::from_secs(1));
             // Nobody reads it any more after a refusal.
             write!(keys, "{answer}\n").and_then(|()| keys.flush()).ok();
         }

@@ -270,7 +270,8 @@ fn api() {
 3.1 ([openapi.json](openapi.json)).
 
 A program sends its token in the header `Authorization: Bearer TOKEN`; the page has the cookie `windlass_session`, or with TLS
-`__Host-windlass_session`, and the header `Windlass-Key`. Rights are an object such as `{\"prod\": [\"see\", \"plan\"]}`, with `*` for all deployments. Ids of runs are given in full.
+`__Host-windlass_session`, and the header `Windlass-Key`. Rights are an object such as `{\"prod\": [\"see\", \"plan\"]}`, with `*` for all
+deployments. Ids of runs are given in full.
 
 A change needs the header `Content-Type: application/json`. An answer that is no success is a [problem](#problem). Lists come in parts:
 as long as `next` is not null, its value as `after` gives the next part. Times are RFC 3339, in UTC.
