@@ -7,7 +7,7 @@ test('pictures of the main views', async ({ page, request }) => {
   test.skip(!directory, 'WINDLASS_SCREENSHOTS names no directory')
   await page.setViewportSize({ width: 1100, height: 760 })
   const plan = await planRun(request)
-  const views = { deployments: '/', run: `/runs/${(await endedRun(request)).id}`, plan: `/plans/${plan.id}` }
+  const views = { deployments: '/', sessions: '/sessions', run: `/runs/${(await endedRun(request)).id}`, plan: `/plans/${plan.id}` }
   for (const [name, hash] of Object.entries(views)) {
     await open(page, hash)
     await page.screenshot({ path: `${directory}/page-${name}.png` })
