@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 const SESSION = { name: 'alice', rights: {}, ends: '', version: '' }
 let kept: Map<string, string>
 let answers: (() => Response)[]
-let asked: { path: string; key: string | null }[]
+let asked: { path: string; key: string | null; body: unknown }[]
 let signedOut: number
 let blocked: boolean
 
@@ -28,8 +28,8 @@ beforeEach(async () => {
     removeItem: (name: string) => use(() => kept.delete(name)),
   })
   vi.stubGlobal('document', { baseURI: 'http://h/sub/#/' })
-  vi.stubGlobal('fetch', async (url: string, { headers }: { headers: Record<string, string> }) => {
-    asked.push({ path: url.replace('http://h/sub/api/v1/', ''), key: headers['Windlass-Key'] ?? null })
+  vi.stubGlobal('fetch', async (url: string, { headers, body }: { headers: Record<string, string>; body?: string }) => {
+    asked.push({ path: url.replace('http://h/sub/api/v1/', ''), key: headers['Windlass-Key'] ?? null, body: body && JSON.parse(body) })
     return answers.shift()!()
   })
   const module = await import('../../src/api')
@@ -48,6 +48,23 @@ describe('the key of a session', () => {
     await api.eventStream('r', 7, new AbortController().signal)
     expect(keys()).toEqual([null, 'k1', 'k1', 'k1', 'k1'])
     expect(asked.at(-1)!.path).toBe('runs/r/events?after=7')
+  })
+
+  it('comes for a link or for an account, whose password is not kept', async () => {
+    answers = [answer(201, { ...SESSION, key: 'k1' }), answer(201, { ...SESSION, key: 'k2' })]
+    await api.signIn('secret')
+    await api.signIn({ name: 'alice', password: 'seven green boats wait' })
+    expect(asked.map(({ body }) => body)).toEqual([{ secret: 'secret' }, { name: 'alice', password: 'seven green boats wait' }])
+    // The server ends the session that this browser had before.
+    expect(keys()).toEqual([null, 'k1'])
+    expect([...kept]).toEqual([['windlass.key', 'k2']])
+  })
+
+  it('does not come after too many attempts, with the time to wait', async () => {
+    const headers = { 'Retry-After': '7' }
+    answers = [() => new Response(JSON.stringify({ code: 'TooManyAttempts', detail: 'd' }), { status: 429, headers })]
+    await expect(api.signIn({ name: 'alice', password: 'p' })).rejects.toMatchObject({ code: 'TooManyAttempts', retryAfter: 7 })
+    expect(kept.size).toBe(0)
   })
 
   it('is gone after signing out, also when the server does not answer', async () => {
