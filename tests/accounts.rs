@@ -111,7 +111,7 @@ fn a_password_is_asked_for_twice_and_never_shown() {
             // The question is shown a moment before the terminal stops to show what is typed.
             std::thread::sleep(std::time::Duration::from_secs(1));
             // Nobody reads it any more after a refusal.
-            write!(keys, "{answer}\n").and_then(|()| keys.flush()).ok();
+            writeln!(keys, "{answer}").and_then(|()| keys.flush()).ok();
         }
         let mut rest = Vec::new();
         std::io::Read::read_to_end(&mut out, &mut rest).ok();
