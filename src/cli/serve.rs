@@ -18,7 +18,7 @@ use crate::report::{one_line, plain_json};
 use crate::runs;
 use crate::serve::{
     ALL, AccessStore, AuditEntry, LINK_AGE, Listening, Right, Rights, ServeOptions, TlsFiles, Token, host_fault,
-    new_token, openapi_document, serve,
+    new_token, openapi_document, passed_listener, serve,
 };
 use crate::settings::Settings;
 use crate::value::SecretTexts;
@@ -58,11 +58,11 @@ pub(super) struct ServeArgs {
 enum ServeAction {
     /// Print a link with which a person logs in once, within 15 minutes
     Link {
-        /// Address that the server listens on, of a server without TLS
+        /// Address that the server listens on; without TLS, it must prove there that it has this store of runs
         #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
         listen: SocketAddr,
         /// Address of the page as the person reaches it, such as https://ops-1:7480
-        #[arg(long, value_name = "URL", conflicts_with = "listen")]
+        #[arg(long, value_name = "URL")]
         url: Option<String>,
         /// Name of the person, for the audit log (default: your user name)
         #[arg(long, value_name = "NAME")]
@@ -154,9 +154,15 @@ pub(super) fn run_serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
             let person = name.clone().unwrap_or_else(user_name);
             check_person(&person)?;
             let mut access = access(&settings)?;
+            let url = url.clone().unwrap_or_else(|| format!("http://{listen}"));
+            // With TLS, the person's browser checks whose server it is.
+            let is_secure = url.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));
+            if !is_secure {
+                let key = access.proof_key().map_err(anyhow::Error::new)?;
+                key.ask_server(*listen).map_err(anyhow::Error::new)?;
+            }
             let secret = access.create_link(&person, SystemTime::now()).map_err(anyhow::Error::new)?;
             add_audit_entry(&mut access, "create a link", &person, String::new())?;
-            let url = url.clone().unwrap_or_else(|| format!("http://{listen}"));
             print(format!("{}\n", link(&url, &secret)))?;
             Ok(ExitCode::Ok)
         }
@@ -191,8 +197,15 @@ fn link(url: &str, secret: &str) -> String {
 /// Serves until SIGTERM or Ctrl-C. Runs that it has started continue.
 fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliError> {
     let tls = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
+    let socket = passed_listener(surroundings(), args.listen);
     let options = ServeOptions {
         listen: args.listen,
+        socket: socket.map_err(|why| {
+            anyhow!(
+                "cannot listen on {}: {why}\nhint: --listen and the socket unit must have the same address",
+                args.listen
+            )
+        })?,
         tls: tls.map(|(certificate, key)| TlsFiles {
             certificate: surroundings().absolute(certificate),
             key: surroundings().absolute(key),

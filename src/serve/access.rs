@@ -13,6 +13,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
+use super::proof::ProofKey;
 use super::rights::Rights;
 use crate::runs::{Error, open_private_database};
 
@@ -83,6 +84,12 @@ const LAYOUTS: &[&str] = &[
     -- Whose it is: null for one that the command line or a session without an account created.
     ALTER TABLE tokens ADD COLUMN account TEXT REFERENCES accounts (name) ON DELETE CASCADE;
 ",
+    "
+    CREATE TABLE keys (
+        name TEXT PRIMARY KEY,
+        secret TEXT NOT NULL                   -- of proofs that a server has this store: it lets nobody in
+    ) STRICT;
+",
 ];
 
 /// Somebody who has come in.
@@ -134,6 +141,17 @@ impl AccessStore {
     fn failed(&self) -> impl Fn(rusqlite::Error) -> Error + use<> {
         let path = self.path.clone();
         move |source| Error::Database { path: path.clone(), source }
+    }
+
+    /// The key with which a server proves that it has this store.
+    pub fn proof_key(&mut self) -> Result<ProofKey, Error> {
+        let failed = self.failed();
+        let read = || -> rusqlite::Result<String> {
+            let insert = "INSERT INTO keys (name, secret) VALUES ('proof', ?1) ON CONFLICT DO NOTHING";
+            self.connection.execute(insert, [new_secret()])?;
+            self.connection.query_row("SELECT secret FROM keys WHERE name = 'proof'", (), |row| row.get(0))
+        };
+        read().map(ProofKey).map_err(failed)
     }
 
     /// Creates a link for a person of this name. Returns its secret.
@@ -235,7 +253,11 @@ fn hash(secret: &str) -> String {
 }
 
 pub(super) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn millis(at: SystemTime) -> i64 {

@@ -18,11 +18,17 @@ use crate::value::mutex::Mutex;
 /// Below this path.
 pub(super) const API: &str = "/api/v1";
 
+/// Which of its addresses a request came to: an extension of the request.
+#[derive(Clone, Copy)]
+pub(super) struct LocalAddress(pub SocketAddr);
+
 /// A request that may be answered.
 pub(super) struct Call {
     pub server: Arc<Server>,
     /// Where it comes from.
     pub peer: Option<SocketAddr>,
+    /// Where it came to.
+    pub local: SocketAddr,
     /// Without one: a request that needs none.
     pub login: Option<Login>,
     /// The parts of the path, by name.

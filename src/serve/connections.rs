@@ -23,6 +23,7 @@ use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
 
 use super::attempts::network;
+use super::call::LocalAddress;
 use super::tls::ServerTls;
 use crate::value::mutex::Mutex;
 
@@ -93,13 +94,14 @@ pub(super) async fn serve_connections(listener: TcpListener, router: Router, tls
             }
         };
         let Some(counted) = machines.count(peer) else { continue };
+        let Ok(local) = stream.local_addr() else { continue };
         let (router, config) = (router.clone(), tls.as_ref().map(|tls| tls.config()));
         tokio::spawn(async move {
             match config {
-                None => serve_requests(TokioIo::new(stream), router, peer, false).await,
+                None => serve_requests(TokioIo::new(stream), router, (peer, local), false).await,
                 Some(config) => {
                     if let Some(stream) = handshake(stream, config).await {
-                        serve_requests(TokioIo::new(stream), router, peer, true).await;
+                        serve_requests(TokioIo::new(stream), router, (peer, local), true).await;
                     }
                 }
             }
@@ -137,13 +139,14 @@ async fn handshake(mut stream: TcpStream, config: Arc<ServerConfig>) -> Option<T
     }
 }
 
-async fn serve_requests<S>(stream: TokioIo<S>, router: Router, peer: SocketAddr, secure: bool)
+async fn serve_requests<S>(stream: TokioIo<S>, router: Router, (peer, local): (SocketAddr, SocketAddr), secure: bool)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let answer = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
+        request.extensions_mut().insert(LocalAddress(local));
         // Browsers would take it for every port of this machine.
         let is_local =
             request.headers().get(header::HOST).is_some_and(|host| host.as_bytes().starts_with(b"localhost"));

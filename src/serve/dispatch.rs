@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
 
 use super::access::AuditEntry;
-use super::call::{API, AuditNote, Call};
+use super::call::{API, AuditNote, Call, LocalAddress};
 use super::problem::Problem;
 use super::rights::Right;
 use super::routes::{Needs, ROUTES, Route};
@@ -147,6 +147,7 @@ async fn checked(
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+    let local = parts.extensions.get::<LocalAddress>().map_or(server.address, |local| local.0);
     guard::check_host(server, &parts.headers)?;
     let params = RawPathParams::from_request_parts(&mut parts, &()).await;
     let params = params.map_err(|_| Problem::bad_request("the path is not valid UTF-8"))?;
@@ -189,7 +190,7 @@ async fn checked(
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", format!("a body has at most {LONGEST_BODY} bytes"))
     })?;
     let (server, note) = (server.clone(), note.clone());
-    let call = Call { server, peer, login, path, query, run, headers: parts.headers, body, note };
+    let call = Call { server, peer, local, login, path, query, run, headers: parts.headers, body, note };
     (route.handler)(call).await
 }
 

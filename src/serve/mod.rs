@@ -2,6 +2,7 @@
 //! processes of its own, which are the commands that a person would type. [`routes`] is the list of all that the API can do.
 
 mod access;
+mod activation;
 mod answers;
 mod attempts;
 mod call;
@@ -18,6 +19,7 @@ mod passwords;
 mod plans;
 mod problem;
 mod processes;
+mod proof;
 mod repeats;
 mod rights;
 mod routes;
@@ -36,9 +38,11 @@ use std::time::SystemTime;
 use tokio::net::TcpListener;
 
 pub use access::{AccessStore, Account, AuditEntry, LINK_AGE, Token};
+pub use activation::passed_listener;
 pub use hosts::host_fault;
 pub use openapi::openapi_document;
 pub use passwords::{hash_password, password_fault};
+pub use proof::{ProofError, ProofKey};
 pub use rights::{ALL, Right, Rights};
 pub use tls::TlsFiles;
 pub use tokens::new_token;
@@ -53,6 +57,8 @@ use stores::Stores;
 pub struct ServeOptions {
     /// Without TLS and an account, a loopback address.
     pub listen: SocketAddr,
+    /// One that listens there already.
+    pub socket: Option<std::net::TcpListener>,
     pub tls: Option<TlsFiles>,
     /// Further names of this server, with a port or without.
     pub hosts: Vec<String>,
@@ -112,10 +118,12 @@ struct Server {
     hashing: hashing::Hashing,
     author_may_not_approve: bool,
     hosts: hosts::Hosts,
+    address: SocketAddr,
+    proof_key: ProofKey,
 }
 
 impl Server {
-    /// Opens what it needs.
+    /// Opens what it needs, and ends the sessions of the server before it.
     fn open(
         options: ServeOptions,
         address: SocketAddr,
@@ -126,9 +134,13 @@ impl Server {
         if let Some(path) = crate::value::ownership::written_by_others(&deployments).map_err(directory)? {
             return Err(ServeError::NotOwn { path });
         }
+        let mut access = AccessStore::open_access(&options.directory)?;
+        access.end_all_sessions()?;
         Ok(Arc::new(Server {
             deployments,
-            access: Mutex::new(AccessStore::open_access(&options.directory)?),
+            proof_key: access.proof_key()?,
+            access: Mutex::new(access),
+            address,
             stores: Stores::open_stores(&options.directory)?,
             processes: Processes::new(options.program, options.process_options, &options.directory, options.max_runs),
             limits: options.limits,
@@ -169,7 +181,7 @@ pub struct Listening<'a> {
 /// # Errors
 /// The address is taken, or others reach it without TLS or an account; or a file, directory or database cannot be used.
 pub async fn serve(
-    options: ServeOptions,
+    mut options: ServeOptions,
     person: &str,
     listening: impl FnOnce(&Listening<'_>),
     stop: impl Future<Output = ()> + Send + 'static,
@@ -183,7 +195,10 @@ pub async fn serve(
         return Err(ServeError::NoAccount { address: options.listen });
     }
     let failed = |source| ServeError::Listen { address: options.listen, source };
-    let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+    let listener = match options.socket.take() {
+        Some(socket) => TcpListener::from_std(socket).map_err(failed)?,
+        None => TcpListener::bind(options.listen).await.map_err(failed)?,
+    };
     let address = listener.local_addr().map_err(failed)?;
     let server = Server::open(options, address, tls.clone())?;
     let link = server.access.lock().create_link(person, SystemTime::now())?;

@@ -14,6 +14,7 @@ use super::deployments::{self, Deployment, StatusAnswer};
 use super::openapi;
 use super::plans::{self, PlanAnswer};
 use super::problem::Problem;
+use super::proof::{self, Proof};
 use super::rights::Right::{self, Admin, See, Stop};
 use super::runs::{self, EventList, StartRun};
 use super::sessions::{self, CreatedSession, NewPassword, NewSession, Session, SessionItem};
@@ -281,6 +282,17 @@ pub(super) static ROUTES: &[Route] = &[
             Needs::Right(Admin),
             AnswerBody::Json(schema::<List<AuditEntry>>),
             |call| Box::pin(tokens::list_audit(call)),
+        )
+    },
+    Route {
+        query: &[("nonce", "64 digits from 0 to f, other ones each time")],
+        ..route(
+            Verb::Get,
+            "/proof",
+            "prove to have the store that the key of proofs is in",
+            Needs::Nothing,
+            AnswerBody::Json(schema::<Proof>),
+            |call| Box::pin(proof::show_proof(call)),
         )
     },
     route(

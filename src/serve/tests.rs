@@ -5,6 +5,7 @@ mod guards;
 mod logins;
 mod matrix;
 mod plans;
+mod proofs;
 mod streams;
 mod tls;
 
@@ -52,6 +53,7 @@ impl Fixture {
         write_program(&program, "#!/bin/sh\necho it cannot start >&2\nexit 1\n");
         let mut options = ServeOptions {
             listen: "127.0.0.1:7480".parse().unwrap(),
+            socket: None,
             tls: None,
             hosts: Vec::new(),
             deployments,

@@ -132,6 +132,13 @@ impl AccessStore {
         read().map_err(self.failed())
     }
 
+    /// Ends all sessions, and links that were not used. While no server was there, another user's may have had its port, and what browsers
+    /// sent to it.
+    pub(in crate::serve) fn end_all_sessions(&mut self) -> Result<(), Error> {
+        let ended = self.connection.execute_batch("DELETE FROM sessions; DELETE FROM links");
+        ended.map_err(self.failed())
+    }
+
     /// Ends the session with this id, of a person of this name or, without one, of anybody. Returns whose it was. None: there is none.
     pub fn end_session_with_id(&mut self, id: &str, of: Option<&str>) -> Result<Option<String>, Error> {
         let delete = "DELETE FROM sessions WHERE id = ?1 AND coalesce(?2, name) = name RETURNING name";

@@ -17,7 +17,7 @@ const LOGINS: [Option<&str>; 7] = [
 
 /// What each answers: of a path of the deployment prod and of a run of it. 409, 404 NoPlan and 422 are what becomes of a request that
 /// was let through.
-const EXPECTED: [(&str, &str); 23] = [
+const EXPECTED: [(&str, &str); 24] = [
     ("POST /sessions", "422 422 422 422 422 422 422"),
     ("GET /session", "401 200 200 200 200 200 200"),
     ("DELETE /session", "401 400 400 400 400 400 400"),
@@ -40,6 +40,7 @@ const EXPECTED: [(&str, &str); 23] = [
     ("POST /tokens", "401 403 403 403 403 422 422"),
     ("DELETE /tokens/{token}", "401 403 403 403 403 404 404"),
     ("GET /audit", "401 403 403 403 403 200 200"),
+    ("GET /proof", "400 400 400 400 400 400 400"),
     ("GET /openapi.json", "200 200 200 200 200 200 200"),
 ];
 

@@ -33,6 +33,7 @@ fn options(directory: &Path, listen: &str) -> ServeOptions {
     std::fs::create_dir_all(&deployments).unwrap();
     ServeOptions {
         listen: listen.parse().unwrap(),
+        socket: None,
         tls: Some(files(directory)),
         hosts: Vec::new(),
         deployments,
