@@ -1,4 +1,5 @@
-//! Connections: at most so many, each with so much time for TLS and for a request's head, so that idle ones keep nobody out for long.
+//! Connections: at most so many, each with so much time for TLS, for a request's head and for a client that does not read, so that idle
+//! ones keep nobody out.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -17,13 +18,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::ServiceExt;
 
 use super::attempts::network;
 use super::call::LocalAddress;
+use super::places::{Places, Visitor};
+use super::stalls::Unstalled;
 use super::tls::ServerTls;
 use crate::value::mutex::Mutex;
 
@@ -81,10 +83,9 @@ impl Drop for Counted {
 
 /// Serves connections, for ever.
 pub(super) async fn serve_connections(listener: TcpListener, router: Router, tls: Option<Arc<ServerTls>>) {
-    let free = Arc::new(Semaphore::new(MOST));
+    let mut places = Places::new(MOST);
     let machines = Machines::default();
     loop {
-        let Ok(place) = free.clone().acquire_owned().await else { return };
         let (stream, peer): (_, SocketAddr) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -95,23 +96,46 @@ pub(super) async fn serve_connections(listener: TcpListener, router: Router, tls
         };
         let Some(counted) = machines.count(peer) else { continue };
         let Ok(local) = stream.local_addr() else { continue };
+        let place = places.take().await;
         let (router, config) = (router.clone(), tls.as_ref().map(|tls| tls.config()));
         tokio::spawn(async move {
-            match config {
-                None => serve_requests(TokioIo::new(stream), router, (peer, local), false).await,
-                Some(config) => {
-                    if let Some(stream) = handshake(stream, config).await {
-                        serve_requests(TokioIo::new(stream), router, (peer, local), true).await;
-                    }
-                }
+            let from = Origin { peer, local, visitor: place.visitor.clone() };
+            tokio::select! {
+                () = serve_connection(stream, router, config, from) => {}
+                () = place.visitor.until_asked() => tracing::debug!("a connection made room for another one"),
             }
             drop((place, counted));
         });
     }
 }
 
+/// Where requests of a connection come from.
+struct Origin {
+    peer: SocketAddr,
+    local: SocketAddr,
+    visitor: Arc<Visitor>,
+}
+
+async fn serve_connection(stream: TcpStream, router: Router, config: Option<Arc<ServerConfig>>, from: Origin) {
+    match config {
+        None => {
+            let stream = Unstalled::new(stream, from.visitor.clone());
+            serve_requests(TokioIo::new(stream), router, from, false).await;
+        }
+        Some(config) => {
+            if let Some(stream) = handshake(stream, config, &from.visitor).await {
+                serve_requests(TokioIo::new(stream), router, from, true).await;
+            }
+        }
+    }
+}
+
 /// None: it was not TLS, or took too long.
-async fn handshake(mut stream: TcpStream, config: Arc<ServerConfig>) -> Option<TlsStream<TcpStream>> {
+async fn handshake(
+    mut stream: TcpStream,
+    config: Arc<ServerConfig>,
+    visitor: &Arc<Visitor>,
+) -> Option<TlsStream<Unstalled<TcpStream>>> {
     let shaken = tokio::time::timeout(HANDSHAKE, async {
         let mut first = [0];
         if stream.peek(&mut first).await? == 1 && first[0].is_ascii_alphabetic() {
@@ -124,7 +148,7 @@ async fn handshake(mut stream: TcpStream, config: Arc<ServerConfig>) -> Option<T
             while stream.read(&mut rest).await? > 0 {}
             return Ok(None);
         }
-        TlsAcceptor::from(config).accept(stream).await.map(Some)
+        TlsAcceptor::from(config).accept(Unstalled::new(stream, visitor.clone())).await.map(Some)
     });
     match shaken.await {
         Ok(Ok(stream)) => stream,
@@ -139,20 +163,24 @@ async fn handshake(mut stream: TcpStream, config: Arc<ServerConfig>) -> Option<T
     }
 }
 
-async fn serve_requests<S>(stream: TokioIo<S>, router: Router, (peer, local): (SocketAddr, SocketAddr), secure: bool)
+async fn serve_requests<S>(stream: TokioIo<S>, router: Router, from: Origin, secure: bool)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let answer = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(ConnectInfo(peer));
-        request.extensions_mut().insert(LocalAddress(local));
+        request.extensions_mut().insert(ConnectInfo(from.peer));
+        request.extensions_mut().insert(LocalAddress(from.local));
+        request.extensions_mut().insert(from.visitor.clone());
         // Browsers would take it for every port of this machine.
         let is_local =
             request.headers().get(header::HOST).is_some_and(|host| host.as_bytes().starts_with(b"localhost"));
         let answered = router.clone().oneshot(request);
+        let visitor = from.visitor.clone();
         async move {
             let mut response = answered.await?;
+            let kind = response.headers().get(header::CONTENT_TYPE);
+            visitor.set_stream(kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")));
             if secure && !is_local {
                 response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);
             }
@@ -168,6 +196,7 @@ where
 
 #[cfg(test)]
 mod tests {
+    use super::super::stalls::STALL;
     use super::*;
 
     #[test]
@@ -202,6 +231,82 @@ mod tests {
         let mut answer = String::new();
         late.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("here"), "{answer}");
+        server.abort();
+    }
+
+    /// A client that takes as little as the kernel allows.
+    async fn connect(address: SocketAddr, sent: &str) -> TcpStream {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(2048).unwrap();
+        let mut stream = socket.connect(address).await.unwrap();
+        stream.write_all(sent.as_bytes()).await.unwrap();
+        stream
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_is_left() {
+        const SIZE: usize = 16 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new()
+            .route("/", axum::routing::get(async || vec![b'x'; SIZE]))
+            .route("/events", axum::routing::get(async || ([("content-type", "text/event-stream")], vec![b'x'; SIZE])));
+        let server = tokio::spawn(serve_connections(listener, router, None));
+        let received = async |path: &str| {
+            let mut stream = connect(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").repeat(40)).await;
+            tokio::time::sleep(3 * STALL).await;
+            let mut bytes = vec![0; SIZE];
+            // A connection that was left has an end, or an error.
+            let whole = stream.read_exact(&mut bytes).await;
+            whole.is_ok()
+        };
+        assert!(!received("/").await, "the answer came after the client had not read for long");
+        assert!(received("/events").await, "a stream of events may be paused");
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn the_oldest_connection_without_a_login_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let go: Arc<tokio::sync::Notify> = Arc::default();
+        let wait = go.clone();
+        let router = Router::new()
+            .route("/", axum::routing::get(async || "here"))
+            .route("/never", axum::routing::get(async || std::future::pending::<()>().await))
+            .route(
+                "/known",
+                axum::routing::get(async move |request: axum::extract::Request| {
+                    request.extensions().get::<Arc<Visitor>>().unwrap().set_known(true);
+                    wait.notified().await;
+                    "known"
+                }),
+            );
+        let server = tokio::spawn(serve_connections(listener, router, None));
+        let request = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let mut known = connect(address, &request("/known")).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut strangers = Vec::new();
+        for _ in 1..MOST {
+            strangers.push(connect(address, &request("/never")).await);
+        }
+        for _ in 0..3 {
+            let mut answer = String::new();
+            let mut late = connect(address, &request("/")).await;
+            let read = tokio::time::timeout(20 * HEAD, late.read_to_string(&mut answer)).await;
+            read.expect("there is no room").unwrap();
+            assert!(answer.ends_with("here"), "{answer}");
+        }
+        go.notify_one();
+        let mut answer = String::new();
+        known.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("known"), "{answer}");
+        let mut byte = [0];
+        let newest = strangers.last_mut().unwrap();
+        let closed = tokio::time::timeout(Duration::from_millis(50), newest.read(&mut byte)).await;
+        assert!(closed.is_err(), "the newest had to leave");
+        let oldest = tokio::time::timeout(Duration::from_secs(5), strangers[0].read(&mut byte)).await.unwrap();
+        assert!(matches!(oldest, Ok(0) | Err(_)));
         server.abort();
     }
 }

@@ -14,6 +14,7 @@ use axum::routing::{MethodFilter, MethodRouter};
 
 use super::access::AuditEntry;
 use super::call::{API, AuditNote, Call, LocalAddress};
+use super::places::Visitor;
 use super::problem::Problem;
 use super::rights::Right;
 use super::routes::{Needs, ROUTES, Route};
@@ -156,6 +157,9 @@ async fn checked(
     note.lock().target = path.values().next().cloned().unwrap_or_default();
     let login = guard::login_of(server, &parts.headers).await?;
     note.lock().who = login.as_ref().map(|login| login.name.clone());
+    if let Some(visitor) = parts.extensions.get::<Arc<Visitor>>() {
+        visitor.set_known(login.is_some());
+    }
     guard::check_change(server, &parts.method, &parts.headers)?;
     if login.is_none() && route.needs != Needs::Nothing {
         let hint = "windlass serve user add creates an account, windlass serve token create a token for a program";
