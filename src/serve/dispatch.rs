@@ -25,28 +25,6 @@ use crate::value::mutex::Mutex;
 /// How long the body of a request may take.
 const LONGEST_READ: Duration = Duration::from_secs(30);
 
-/// How many refusals of requests without a login are written down in a minute.
-const REFUSALS: u32 = 60;
-
-/// Counts refusals, so that nobody can fill the audit log without a login.
-#[derive(Default)]
-pub(super) struct Refusals(Mutex<Option<(Instant, u32)>>);
-
-impl Refusals {
-    fn may_log(&self) -> bool {
-        let mut counted = self.0.lock();
-        let minute = Duration::from_secs(60);
-        let (since, count) = counted.filter(|(since, _)| since.elapsed() < minute).unwrap_or((Instant::now(), 0));
-        *counted = Some((since, count.saturating_add(1)));
-        if count == REFUSALS {
-            tracing::warn!(
-                "more than {REFUSALS} requests without a login in a minute: the audit log leaves the rest out"
-            );
-        }
-        count < REFUSALS
-    }
-}
-
 /// The longest body of a request, in bytes.
 const LONGEST_BODY: usize = 1 << 20;
 
@@ -106,7 +84,8 @@ async fn answer_and_log(server: Arc<Server>, route: &'static Route, request: Req
         matches!(&answered, Err(problem) if ["Forbidden", "NotLoggedIn", "OtherOrigin"].contains(&problem.code));
     // A page that is open asks again and again after its session has ended.
     let is_noise = !changes && seen.who.is_none();
-    let may_log = || seen.who.is_some() || seen.always || server.refusals.may_log();
+    let may_log =
+        || seen.who.is_some() || seen.always || server.refusals.may_log(peer.map(|peer| peer.ip()), Instant::now());
     let mut response = if (changes || refused) && !is_noise && may_log() {
         let entry = AuditEntry {
             sequence: 0,

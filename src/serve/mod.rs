@@ -21,6 +21,7 @@ mod plans;
 mod problem;
 mod processes;
 mod proof;
+mod refusals;
 mod repeats;
 mod rights;
 mod routes;
@@ -115,7 +116,7 @@ struct Server {
     follow: follow::Followers,
     repeats: repeats::Repeats,
     ended_tasks: tasks::EndedTasks,
-    refusals: dispatch::Refusals,
+    refusals: refusals::Refusals,
     attempts: attempts::Attempts,
     hashing: hashing::Hashing,
     author_may_not_approve: bool,
@@ -149,7 +150,7 @@ impl Server {
             follow: follow::Followers::default(),
             repeats: repeats::Repeats::default(),
             ended_tasks: tasks::EndedTasks::default(),
-            refusals: dispatch::Refusals::default(),
+            refusals: refusals::Refusals::default(),
             attempts: attempts::Attempts::default(),
             hashing: hashing::Hashing::default(),
             author_may_not_approve: options.author_may_not_approve,
@@ -216,10 +217,12 @@ pub async fn serve(
     };
     // Streams do not end by themselves: a request that is under way is not waited for.
     tokio::select! {
-        () = connections::serve_connections(listener, dispatch::router(server), tls) => {}
+        () = connections::serve_connections(listener, dispatch::router(server.clone()), tls) => {}
+        () = refusals::write_refusals(server.clone()) => {}
         () = keep_current => {}
         () = stop => {}
     }
+    refusals::write_rest(&server).await;
     Ok(())
 }
 

@@ -131,8 +131,8 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
         StartRun::Plan {} => (Right::Plan, "plan".to_owned()),
         StartRun::Apply { plan, .. } => (Right::Approve, format!("apply of the plan {plan}")),
     };
-    call.note.lock().detail = detail;
     call.check_right(right)?;
+    call.note.lock().detail = detail;
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
     let person = call.login.as_ref().map(|login| login.person().to_owned()).unwrap_or_default();
     let id = RunId::new_at(SystemTime::now());

@@ -7,6 +7,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Server;
 use super::access::Token;
 use super::answers::{self, List};
 use super::call::Call;
@@ -16,6 +17,9 @@ use crate::runs::timestamp_text;
 
 /// For how many days a token is good, at most.
 const LONGEST_TOKEN: u32 = 366;
+
+/// How much of the audit log is read for one answer, in bytes.
+const LARGEST_LIST: usize = 1 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -113,8 +117,9 @@ pub(super) async fn delete_token(call: Call) -> Result<Response, Problem> {
 pub(super) async fn list_audit(call: Call) -> Result<Response, Problem> {
     let limit = call.limit()?;
     let before = call.number("after")?;
-    let items = call.server.blocking(move |server| Ok(server.access.lock().audit_entries(before, limit)?)).await?;
-    let next = items.last().filter(|last| items.len() == limit && last.sequence > 1);
+    let read = move |server: &Server| Ok(server.access.lock().some_audit_entries(before, limit, LARGEST_LIST)?);
+    let items = call.server.blocking(read).await?;
+    let next = items.last().filter(|last| last.sequence > 1);
     let next = next.map(|last| last.sequence.to_string());
     Ok(answers::ok(&List { items, next }))
 }

@@ -30,6 +30,9 @@ pub struct AuditEntry {
     pub outcome: String,
 }
 
+/// The longest target and detail, in characters: what was asked for may be long.
+const LONGEST: usize = 200;
+
 /// What the chain starts with.
 const START: &str = "windlass audit log";
 
@@ -37,6 +40,8 @@ impl AccessStore {
     /// Adds an entry; its sequence number is set here. When this returns, it is on the disk.
     pub fn add_audit_entry(&mut self, mut entry: AuditEntry) -> Result<(), Error> {
         let failed = self.failed();
+        entry.target = cut(entry.target);
+        entry.detail = cut(entry.detail);
         let mut add = || -> rusqlite::Result<()> {
             self.connection.pragma_update(None, "synchronous", "FULL")?;
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -59,12 +64,32 @@ impl AccessStore {
 
     /// Entries, the newest first: at most `limit`, with sequence numbers below `before`.
     pub fn audit_entries(&self, before: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>, Error> {
+        self.some_audit_entries(before, limit, usize::MAX)
+    }
+
+    /// The same; after the first one no more than so many bytes.
+    pub(in crate::serve) fn some_audit_entries(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<AuditEntry>, Error> {
         let before = before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
         let read = || -> rusqlite::Result<Vec<String>> {
             let query = "SELECT entry FROM audit WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2";
             let mut query = self.connection.prepare(query)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            query.query_map([before, limit], |row| row.get(0))?.collect()
+            let mut rows = query.query([before, limit])?;
+            let (mut texts, mut length) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let text: String = row.get(0)?;
+                length += text.len();
+                if length > bytes && !texts.is_empty() {
+                    break;
+                }
+                texts.push(text);
+            }
+            Ok(texts)
         };
         let texts = read().map_err(self.failed())?;
         Ok(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
@@ -86,6 +111,13 @@ impl AccessStore {
             Ok(None)
         };
         check().map_err(self.failed())
+    }
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        None => text,
+        Some((end, _)) => format!("{} [cut]", &text[..end]),
     }
 }
 

@@ -234,9 +234,8 @@ fn the_database_holds_no_secret_and_is_for_its_owner_alone() {
     }
 }
 
-#[test]
-fn a_changed_or_missing_audit_entry_is_found() {
-    let entry = |action: &str| AuditEntry {
+fn entry(action: &str) -> AuditEntry {
+    AuditEntry {
         sequence: 0,
         time: "2026-11-27T09:00:00.000Z".into(),
         who: "alice".into(),
@@ -245,7 +244,38 @@ fn a_changed_or_missing_audit_entry_is_found() {
         target: "prod".into(),
         detail: "plan".into(),
         outcome: "201".into(),
-    };
+    }
+}
+
+#[test]
+fn long_texts_are_cut_in_the_audit_log() {
+    let (_directory, mut store) = store();
+    let long = "é".repeat(1 << 20);
+    let fits = "x".repeat(200);
+    store.add_audit_entry(AuditEntry { target: long.clone(), detail: long, ..entry("start a run") }).unwrap();
+    store.add_audit_entry(AuditEntry { target: fits.clone(), ..entry("start a run") }).unwrap();
+    let entries = store.audit_entries(None, 10).unwrap();
+    let cut = format!("{} [cut]", "é".repeat(200));
+    assert_eq!((&entries[1].target, &entries[1].detail), (&cut, &cut));
+    assert_eq!(entries[0].target, fits);
+    assert_eq!(store.first_changed_audit_entry().unwrap(), None);
+}
+
+#[test]
+fn a_part_of_the_audit_log_has_so_many_bytes() {
+    let (_directory, mut store) = store();
+    for at in 0..10 {
+        store.add_audit_entry(AuditEntry { target: at.to_string().repeat(200), ..entry("stop a run") }).unwrap();
+    }
+    let part = |before, bytes| store.some_audit_entries(before, 200, bytes).unwrap();
+    let numbers = |entries: Vec<AuditEntry>| entries.iter().map(|entry| entry.sequence).collect::<Vec<_>>();
+    assert_eq!(numbers(part(None, 1000)), [10, 9]);
+    assert_eq!(numbers(part(Some(9), 1)), [8], "one at least");
+    assert_eq!(part(None, 1 << 20).len(), 10);
+}
+
+#[test]
+fn a_changed_or_missing_audit_entry_is_found() {
     let (_directory, mut store) = store();
     for action in ["start run", "stop run", "create token"] {
         store.add_audit_entry(entry(action)).unwrap();

@@ -158,6 +158,49 @@ async fn changes_and_refusals_are_in_the_audit_log() {
     assert_eq!(seen, expected);
 }
 
+/// Without a right or a login, nobody fills the audit log.
+#[tokio::test]
+async fn what_is_refused_leaves_little_in_the_audit_log() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod");
+    let path = "/api/v1/deployments/prod/runs";
+    let long = serde_json::json!({"command": "apply", "plan": "x".repeat(1 << 19), "digest": ""});
+    assert_eq!(fixture.ask("POST", path, Some(&token), Some(long)).await.code(), "Forbidden");
+    for _ in 0..20 {
+        fixture.ask("POST", path, None, None).await;
+    }
+    super::super::refusals::write_rest(&fixture.server).await;
+    let entries = fixture.server.access.lock().audit_entries(None, 100).unwrap();
+    let seen: Vec<String> =
+        entries.iter().map(|entry| format!("{} {:?} {}", entry.action, entry.detail, entry.outcome)).collect();
+    let expected = [
+        "ask without a login \"19 more, which have no entries\" refused",
+        "start a run \"\" NotLoggedIn",
+        "start a run \"\" Forbidden",
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn the_audit_log_comes_in_parts() {
+    let fixture = Fixture::new();
+    let token = fixture.token("admin@*");
+    for at in 0..5 {
+        fixture.ask("DELETE", &format!("/api/v1/tokens/t{at}"), Some(&token), None).await;
+    }
+    let (mut targets, mut after) = (Vec::new(), String::new());
+    loop {
+        let part = fixture.ask("GET", &format!("/api/v1/audit?limit=2{after}"), Some(&token), None).await.json();
+        let items = part["items"].as_array().unwrap();
+        targets.extend(items.iter().map(|entry| entry["target"].as_str().unwrap().to_owned()));
+        match part["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(targets, ["t4", "t3", "t2", "t1", "t0"]);
+}
+
 #[tokio::test]
 async fn a_file_that_cannot_be_used_says_why() {
     use std::os::unix::fs::PermissionsExt;
