@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use super::access::sha256_hex;
 use super::answers::{self, List};
 use super::call::Call;
+use super::looks::{Look, look_of, read_look};
 use super::problem::Problem;
 use super::rights::Right;
 use super::{Server, runs};
@@ -167,7 +168,7 @@ impl Deployment {
             ),
         };
         Ok(Deployment {
-            version: version.or_else(|| found.as_ref().and_then(|found| version_in(&found.status))),
+            version: version.or_else(|| found.as_ref().and_then(|(_, look)| look.version.clone())),
             file: file_name(&file.path),
             name: file.name,
             problem: file.problem,
@@ -176,37 +177,20 @@ impl Deployment {
             members,
             last_run,
             running: running.into_iter().map(|run| run.start.id.to_string()).collect(),
-            status: failed.or(found.map(StatusSummary::of_answer)),
+            status: failed.or(found.map(|(run, look)| StatusSummary {
+                time: run.ended.map(timestamp_text).unwrap_or_default(),
+                healthy: look.healthy,
+                wrong: look.wrong.clone(),
+                run: run.start.id.to_string(),
+            })),
         })
     }
 }
 
-impl StatusSummary {
-    fn of_answer(answer: StatusAnswer) -> StatusSummary {
-        let texts = answer.status["wrong"].as_array().into_iter().flatten();
-        let wrong = texts.filter_map(|text| text.as_str().map(str::to_owned));
-        let unreachable = answer.status["unreachable"].as_object().into_iter().flatten();
-        let unreachable = unreachable.map(|(host, why)| format!("{host}: {}", why.as_str().unwrap_or("unreachable")));
-        StatusSummary {
-            wrong: wrong.chain(unreachable).collect(),
-            healthy: answer.status["healthy"].as_bool().unwrap_or(false),
-            time: answer.time,
-            run: answer.run,
-        }
-    }
-}
-
-/// The version of the components that were found.
-fn version_in(status: &Json) -> Option<String> {
-    let rows = status["components"].as_array()?.iter();
-    let karmada = rows.filter(|row| row["component"].as_str().is_some_and(|name| name.starts_with("karmada-")));
-    karmada.filter_map(|row| row["version"].as_str().filter(|version| !version.is_empty())).next().map(str::to_owned)
-}
-
 /// The last looks at a deployment.
 struct LastLooks {
-    /// What the last one found that found something out. It is what the run printed.
-    found: Option<StatusAnswer>,
+    /// The last one that found something out.
+    found: Option<(RecordedRun, Arc<Look>)>,
     /// The last one, if it ended without a result.
     failed: Option<StatusSummary>,
 }
@@ -224,16 +208,16 @@ fn last_looks(server: &Server, deployment: &str) -> Result<LastLooks, Problem> {
     let mut looks = LastLooks { found: None, failed: None };
     for run in server.stores.with_store(|store| store.find_runs(&filter))? {
         let (Some(ended), Some(outcome)) = (run.ended, run.outcome) else { continue };
-        let (time, id) = (timestamp_text(ended), run.start.id.to_string());
-        if let Ok(status) = serde_json::from_str::<Json>(&runs::printed_text(server, &run)?) {
-            looks.found = Some(StatusAnswer { time, run: id, status });
+        if let Some(look) = look_of(server, &run)? {
+            looks.found = Some((run, look));
             break;
         }
         let wrong = match outcome {
             RunOutcome::Unreachable => "the last look at the hosts reached none of them".to_owned(),
             outcome => format!("the last look at the hosts ended without a result: {}", outcome.outcome_word()),
         };
-        looks.failed.get_or_insert(StatusSummary { time, healthy: false, wrong: vec![wrong], run: id });
+        let (time, run) = (timestamp_text(ended), run.start.id.to_string());
+        looks.failed.get_or_insert(StatusSummary { time, healthy: false, wrong: vec![wrong], run });
     }
     Ok(looks)
 }
@@ -278,7 +262,11 @@ pub(super) async fn show_status(call: Call) -> Result<Response, Problem> {
     let find = |server: &Server, file: DeploymentFile| {
         let no_status = |detail: String| Problem::new(StatusCode::NOT_FOUND, "NoStatus", detail);
         match last_looks(server, &file.name)? {
-            LastLooks { found: Some(status), .. } => Ok(status),
+            LastLooks { found: Some((run, _)), .. } => {
+                let status = read_look(server, &run)?.ok_or_else(|| no_status("the run was deleted".to_owned()))?;
+                let time = run.ended.map(timestamp_text).unwrap_or_default();
+                Ok(StatusAnswer { time, run: run.start.id.to_string(), status })
+            }
             LastLooks { found: None, failed: Some(failed) } => {
                 Err(no_status(failed.wrong.join("; ")).with_hint(format!("the log of run {} says why", failed.run)))
             }

@@ -13,6 +13,7 @@ mod follow;
 mod guard;
 mod hashing;
 mod hosts;
+mod looks;
 mod openapi;
 mod page;
 mod passwords;
@@ -116,6 +117,8 @@ struct Server {
     follow: follow::Followers,
     repeats: repeats::Repeats,
     ended_tasks: tasks::EndedTasks,
+    looks: looks::Looks,
+    plans: plans::Plans,
     refusals: refusals::Refusals,
     attempts: attempts::Attempts,
     hashing: hashing::Hashing,
@@ -150,6 +153,8 @@ impl Server {
             follow: follow::Followers::default(),
             repeats: repeats::Repeats::default(),
             ended_tasks: tasks::EndedTasks::default(),
+            looks: looks::Looks::default(),
+            plans: plans::Plans::default(),
             refusals: refusals::Refusals::default(),
             attempts: attempts::Attempts::default(),
             hashing: hashing::Hashing::default(),

@@ -1,8 +1,11 @@
 //! Plans: what a run of `plan` found, and whether it may be applied.
 
-use std::collections::BTreeSet;
-use std::os::unix::fs::DirBuilderExt;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::http::StatusCode;
@@ -16,6 +19,7 @@ use super::problem::Problem;
 use super::{Server, answers, runs};
 use crate::deployment::plan::{LAYOUT, Plan};
 use crate::runs::{RecordedRun, RunFilter, RunId, timestamp_text};
+use crate::value::mutex::Mutex;
 
 /// A plan.
 #[derive(Serialize, JsonSchema)]
@@ -39,6 +43,8 @@ pub(super) struct PlanAnswer {
     text: String,
 }
 
+const TOO_LONG: &str = "[what it printed is too long: windlass logs shows all of it]\n";
+
 /// Creates the directory that a plan is to be saved in, and deletes plans in it whose runs are gone.
 pub(super) fn prepare_directory(server: &Server, plan: &Path) -> Result<(), Problem> {
     let directory = plan.parent().unwrap_or(plan);
@@ -60,16 +66,66 @@ struct PlanHead {
     windlass_plan: u32,
 }
 
+/// The largest plan that is read, in bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// The plans that people looked at last, as they were read from files that have not changed.
+#[derive(Default)]
+pub(super) struct Plans(Mutex<VecDeque<(FileState, Arc<ReadPlan>)>>);
+
+/// Which file it was, with its size and times.
+type FileState = (u64, u64, i64, i64, i64, i64);
+
+struct ReadPlan {
+    plan: Plan,
+    digest: String,
+}
+
+impl Plans {
+    const MOST: usize = 4;
+
+    fn find(&self, state: FileState) -> Option<Arc<ReadPlan>> {
+        self.0.lock().iter().find(|(of, _)| *of == state).map(|(_, plan)| plan.clone())
+    }
+
+    fn keep(&self, state: FileState, plan: &Arc<ReadPlan>) {
+        let mut kept = self.0.lock();
+        kept.truncate(Self::MOST - 1);
+        kept.push_front((state, plan.clone()));
+    }
+}
+
+fn state_of(found: &std::fs::Metadata) -> FileState {
+    (found.ino(), found.size(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec())
+}
+
 /// The plan of a run. None: it made none, or has not ended, or the plan was deleted.
-fn read_plan(server: &Server, run: RunId) -> Result<Option<Plan>, Problem> {
-    let bytes = match std::fs::read(server.processes.plan_path(run)) {
+fn read_plan(server: &Server, run: RunId) -> Result<Option<Arc<ReadPlan>>, Problem> {
+    let file = match File::open(server.processes.plan_path(run)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(Problem::internal)?,
+        opened => opened.map_err(Problem::internal)?,
     };
+    let state = state_of(&file.metadata().map_err(Problem::internal)?);
+    if let Some(known) = server.plans.find(state) {
+        return Ok(Some(known));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(Problem::internal)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > LARGEST) {
+        let detail = format!("the plan has more than {} MiB", LARGEST >> 20);
+        return Err(Problem::conflict("PlanTooLarge", detail).with_hint("make and apply the plan in a terminal"));
+    }
+    let plan = parse_plan(&bytes)?;
+    let read = Arc::new(ReadPlan { digest: plan.digest(), plan });
+    server.plans.keep(state, &read);
+    Ok(Some(read))
+}
+
+fn parse_plan(bytes: &[u8]) -> Result<Plan, Problem> {
     let damaged = |_| Problem::conflict("PlanDamaged", "the plan was not saved whole").with_hint("make a new plan");
-    let head: PlanHead = serde_json::from_slice(&bytes).map_err(damaged)?;
+    let head: PlanHead = serde_json::from_slice(bytes).map_err(damaged)?;
     match head.windlass_plan == LAYOUT {
-        true => Ok(Some(serde_json::from_slice(&bytes).map_err(damaged)?)),
+        true => Ok(serde_json::from_slice(bytes).map_err(damaged)?),
         false => {
             Err(Problem::conflict("PlanIsOld", "another version of windlass made this plan")
                 .with_hint("make a new plan"))
@@ -136,11 +192,12 @@ pub(super) fn approved_plan(
 ) -> Result<String, Problem> {
     let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "there is no such plan of this deployment");
     let run = RunId::parse_id(run).ok_or_else(no_plan)?;
-    let plan = read_plan(server, run)?.filter(|plan| plan.deployment == deployment).ok_or_else(no_plan)?;
-    if plan.digest() != digest {
+    let read = read_plan(server, run)?.filter(|read| read.plan.deployment == deployment).ok_or_else(no_plan)?;
+    let plan = &read.plan;
+    if read.digest != digest {
         return Err(Problem::conflict("OtherDigest", "the digest is not the one of this plan"));
     }
-    if let Some((code, detail)) = why_not(server, run, &plan)? {
+    if let Some((code, detail)) = why_not(server, run, plan)? {
         let hint = if code == "PlanIsOld" { "make a new plan" } else { "mend what it says, and make a new plan" };
         return Err(Problem::conflict(code, detail).with_hint(hint));
     }
@@ -165,22 +222,23 @@ pub(super) async fn show_plan(call: Call) -> Result<Response, Problem> {
     let person = call.login.as_ref().map(|login| login.person().to_owned()).unwrap_or_default();
     let show = move |server: &Server| {
         let id = run.start.id;
-        let plan = read_plan(server, id)?.filter(|_| !run.running);
+        let read = read_plan(server, id)?.filter(|_| !run.running);
         let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "this run has made no plan, or has not ended");
-        let plan = plan.ok_or_else(no_plan)?;
+        let read = read.ok_or_else(no_plan)?;
+        let plan = &read.plan;
         let own = || own_plan(server, &run.start.user, &person).map(str::to_owned);
-        let why_not = why_not(server, id, &plan)?.map(|(_, why)| why).or_else(own);
+        let why_not = why_not(server, id, plan)?.map(|(_, why)| why).or_else(own);
         Ok(PlanAnswer {
             run: id.to_string(),
-            digest: plan.digest(),
+            digest: read.digest.clone(),
             made: timestamp_text(UNIX_EPOCH + Duration::from_secs(plan.made)),
             by: run.start.user.clone(),
             stages: plan.stages.iter().map(|stage| serde_json::json!(stage)).collect(),
             removals: plan.removals().to_vec(),
             approvable: why_not.is_none(),
             why_not,
-            text: runs::printed_text(server, &run)?,
-            deployment: plan.deployment,
+            text: runs::printed_text(server, &run)?.unwrap_or_else(|| TOO_LONG.to_owned()),
+            deployment: plan.deployment.clone(),
         })
     };
     Ok(answers::ok(&call.server.blocking(show).await?))

@@ -65,12 +65,19 @@ pub(super) fn running_runs(server: &Server, deployment: &str) -> Result<Vec<Reco
     Ok(runs.into_iter().filter(|run| run.running).collect())
 }
 
-/// What a run printed to standard output.
-pub(super) fn printed_text(server: &Server, run: &RecordedRun) -> Result<String, Problem> {
-    let mut printed = String::new();
-    follow::for_each_event(server, run.start.id, |line| {
+/// The longest text that a run printed and that is shown or read, in bytes.
+const LONGEST_PRINTED: usize = 4 << 20;
+
+/// What a run printed to standard output. None: it is too long.
+pub(super) fn printed_text(server: &Server, run: &RecordedRun) -> Result<Option<String>, Problem> {
+    let (mut printed, mut is_whole) = (String::new(), true);
+    follow::until_event(server, run.start.id, |line| {
         // Most events are of other kinds.
-        if line.contains("\"event\":\"message\"")
+        if !line.contains("\"event\":\"message\"") {
+            return true;
+        }
+        is_whole = printed.len() + line.len() <= LONGEST_PRINTED;
+        if is_whole
             && let Ok(event) = serde_json::from_str::<Json>(line)
             && event["event"] == "message"
             && event["stream"] == "stdout"
@@ -80,8 +87,9 @@ pub(super) fn printed_text(server: &Server, run: &RecordedRun) -> Result<String,
                 printed.push('\n');
             }
         }
+        is_whole
     })?;
-    Ok(printed)
+    Ok(is_whole.then_some(printed))
 }
 
 pub(super) async fn list_runs(call: Call) -> Result<Response, Problem> {

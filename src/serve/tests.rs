@@ -3,6 +3,7 @@
 mod accounts;
 mod guards;
 mod logins;
+mod looks;
 mod matrix;
 mod plans;
 mod proofs;

@@ -7,7 +7,7 @@ use super::{SiteArgs, show};
 use crate::cli::recording::StartedCommand;
 use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::contract::Status;
-use crate::deployment::status::{self, Report};
+use crate::deployment::status::{self, Report, short_text};
 use crate::deployment::{Outcome, lock};
 
 #[derive(Debug, Args)]
@@ -51,9 +51,10 @@ pub(crate) fn run_status(args: &StatusArgs) -> Result<ExitCode, CliError> {
 fn text(format: Format, report: &Report, status: &Status) -> String {
     if format == Format::Json {
         let problems = status.problems();
-        let unfinished = report.unfinished.as_ref().map(|journal| journal.apply.clone());
+        let unfinished = report.unfinished.as_ref().map(|journal| short_text(&journal.apply));
         let running = report.holder.as_ref().map(|holder| {
-            json!({"command": holder.record.command, "by": holder.record.holder, "since": holder.record.since})
+            let record = &holder.record;
+            json!({"command": short_text(&record.command), "by": short_text(&record.holder), "since": record.since})
         });
         let found = json!({
             "deployment": report.deployment.name,
@@ -75,7 +76,7 @@ fn text(format: Format, report: &Report, status: &Status) -> String {
     if let Some(holder) = &report.holder {
         // A host may have written anything there.
         let [command, who] = [&holder.record.command, &holder.record.holder]
-            .map(|text| text.split(char::is_control).collect::<Vec<_>>().join(" "));
+            .map(|text| short_text(&text.split(char::is_control).collect::<Vec<_>>().join(" ")));
         text.push_str(&format!("running: {command} by {who}, for {}\n", lock::duration_text(holder.age)));
     }
     if let Some(journal) = &report.unfinished {
