@@ -76,6 +76,10 @@ pub trait RunStore: Send {
     fn record_end(&mut self, run: RunId, end: &RunEnd) -> Result<(), Error>;
     /// A run. None: it is not there.
     fn read_run(&mut self, run: RunId) -> Result<Option<RecordedRun>, Error>;
+    /// Which process holds a run, as [`mark_of`](crate::value::process::mark_of) says it. None: that is not known.
+    fn process_of(&mut self, _run: RunId) -> Option<String> {
+        None
+    }
     /// The runs, the newest first.
     fn find_runs(&mut self, filter: &RunFilter) -> Result<Vec<RecordedRun>, Error>;
     /// Events of a run in their order, from the one after this sequence number. Empty: there are no more by now.

@@ -16,6 +16,7 @@ use super::problem::Problem;
 use super::stores::Stores;
 use crate::runs::{RecordedRun, RunId};
 use crate::value::mutex::Mutex;
+use crate::value::process::mark_of;
 
 /// How long a process may take until its run is in the store.
 const LONGEST_START: Duration = Duration::from_secs(30);
@@ -31,6 +32,7 @@ pub(super) struct Processes {
     most: usize,
     /// The runs whose processes this server started and that have not ended.
     there: Arc<Mutex<HashMap<RunId, Started>>>,
+    /// Those that ignore SIGHUP.
     asked_to_stop: Mutex<HashSet<RunId>>,
 }
 
@@ -72,18 +74,28 @@ impl Processes {
         self.directory.join("plans").join(format!("{run}.json"))
     }
 
-    /// Asks a run to stop after its running tasks. Asked again, it does nothing: a second Ctrl-C ends tasks in the middle.
+    /// Asks a run to stop after its running tasks, however often it was asked.
     ///
     /// # Errors
-    /// It is not running.
-    pub(super) fn stop_run(&self, run: &RecordedRun) -> Result<(), Problem> {
+    /// It is not running, or its process is not known here.
+    pub(super) fn stop_run(&self, stores: &Stores, run: &RecordedRun) -> Result<(), Problem> {
         let not_running = || Err(Problem::conflict("NotRunning", "the run has ended"));
         if !run.running {
             return not_running();
         }
-        let is_first = self.asked_to_stop.lock().insert(run.start.id);
-        // A running run is held by its process: its number is still that of the same process.
-        if is_first && !interrupt(run.start.pid) { not_running() } else { Ok(()) }
+        let (id, pid) = (run.start.id, run.start.pid);
+        let expected = stores.with_store(|store| Ok(store.process_of(id)))?;
+        // The number may be that of another process in this container, on this machine, or by now.
+        if expected.is_none() || expected != mark_of(pid) {
+            let detail = "the process of the run is on another machine or in another container, or cannot be looked at";
+            return Err(Problem::conflict("OtherProcess", detail).with_hint("stop the run where it was started"));
+        }
+        // Closing its terminal counts as a first Ctrl-C, and never as the second one, which ends tasks in the middle.
+        let was_sent = match ignores_hangup(pid) {
+            false => send(pid, Signal::HUP),
+            true => !self.asked_to_stop.lock().insert(id) || send(pid, Signal::INT),
+        };
+        if was_sent { Ok(()) } else { not_running() }
     }
 
     /// Starts a command on a deployment, and waits until its run is in the store. May block.
@@ -125,6 +137,15 @@ impl Processes {
         command.arg(format!("--run-id={run}")).arg(format!("--run-by={}", started.by));
         command.env("WINDLASS_RUNS", "true").env("WINDLASS_RUNS_DIRECTORY", &self.directory);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output.try_clone().map_err(failed)?);
+        // SAFETY: signal(2) may be called between fork and exec.
+        #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
+        unsafe {
+            // It is stopped with SIGHUP, which the server ignores if nohup has started it.
+            command.pre_exec(|| match libc::signal(libc::SIGHUP, libc::SIG_DFL) {
+                libc::SIG_ERR => Err(std::io::Error::last_os_error()),
+                _ => Ok(()),
+            });
+        }
         // A Ctrl-C on the server's terminal is not for it.
         let child = command.process_group(0).spawn().map_err(failed)?;
         Ok((child, output))
@@ -159,7 +180,7 @@ impl Processes {
                 return recorded;
             }
             // What cannot be seen must not work.
-            if !interrupt(child.id()) {
+            if !send(child.id(), Signal::INT) {
                 tracing::warn!("cannot stop the process of run {run}");
             }
         }
@@ -183,10 +204,17 @@ impl Processes {
     }
 }
 
-/// Sends what one Ctrl-C sends. Whether the process is there.
-fn interrupt(process: u32) -> bool {
+/// Sends a signal. Whether the process is there.
+fn send(process: u32, signal: Signal) -> bool {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| kill_process(pid, Signal::INT).is_ok())
+    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
+
+/// Whether a process was started to outlive its terminal.
+fn ignores_hangup(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 /// What a process printed before it ended.

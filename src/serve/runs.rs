@@ -213,7 +213,8 @@ fn is_look(run: &RecordedRun) -> bool {
 }
 
 pub(super) async fn stop_run(call: Call) -> Result<Response, Problem> {
-    call.server.processes.stop_run(call.run_of_path())?;
+    let run = call.run_of_path().clone();
+    call.server.blocking(move |server| server.processes.stop_run(&server.stores, &run)).await?;
     Ok(answers::json_answer(StatusCode::ACCEPTED, call.run_of_path()))
 }
 

@@ -7,6 +7,7 @@ mod looks;
 mod matrix;
 mod plans;
 mod proofs;
+mod stops;
 mod streams;
 mod tls;
 

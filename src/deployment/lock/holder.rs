@@ -1,9 +1,8 @@
 //! The identity of this run in a lock, and whether a lock holder is a process of this machine.
 
-use std::path::Path;
-
 use crate::remote::lock::Record;
 use crate::value::ProcessEnvironment;
+use crate::value::process::{began, boot};
 
 /// Whether a holder's process is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,35 +53,6 @@ pub fn process(record: &Record) -> Process {
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
-}
-
-/// Another one after each start of this machine.
-fn boot() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    // Machines in a container share it.
-    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{}/{}", id.trim(), space.display())
-}
-
-/// When a process began, in clock ticks since this machine did. None: it has ended.
-///
-/// # Errors
-/// There is such a process, and this user may not look at it: `/proc` may hide the processes of other users (`hidepid`).
-fn began(pid: u32) -> std::io::Result<Option<String>> {
-    match std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")) {
-        Ok(stat) => Ok(start_in(&stat)),
-        Err(error) => match i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-            Some(pid) if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) => Ok(None),
-            _ => Err(error),
-        },
-    }
-}
-
-/// The start of a process that lives.
-fn start_in(stat: &str) -> Option<String> {
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    let dead = matches!(fields.clone().next(), Some("Z" | "X"));
-    fields.nth(19).filter(|_| !dead).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -22,16 +22,18 @@ impl HeldRuns {
         HeldRuns { directory: directory.join("running"), own: HashMap::new() }
     }
 
-    /// Holds a run until it is released or this process ends.
-    pub(super) fn hold_run(&mut self, run: RunId) -> io::Result<()> {
+    /// Holds a run until it is released or this process ends. The file says which process it is.
+    pub(super) fn hold_run(&mut self, run: RunId, process: Option<String>) -> io::Result<()> {
         create_private_directory(&self.directory)?;
         let path = self.path_of(run);
         loop {
-            let file = create_private_file(&path)?;
+            let mut file = create_private_file(&path)?;
             file.lock()?;
             // Another process may have taken it for a file of a dead one, and deleted it.
             let is_there = path.metadata().is_ok_and(|found| file.metadata().is_ok_and(|own| own.ino() == found.ino()));
             if is_there {
+                file.set_len(0)?;
+                file.write_all(process.unwrap_or_default().as_bytes())?;
                 self.own.insert(run, file);
                 return Ok(());
             }
@@ -43,6 +45,11 @@ impl HeldRuns {
             #[expect(clippy::let_underscore_must_use, reason = "without its lock it is deleted later")]
             let _ = std::fs::remove_file(self.path_of(run));
         }
+    }
+
+    /// Which process holds a run, as it said itself. None: it did not, or none holds it.
+    pub(super) fn process_of(&self, run: RunId) -> Option<String> {
+        std::fs::read_to_string(self.path_of(run)).ok().filter(|process| !process.is_empty())
     }
 
     /// Whether a living process holds a run.

@@ -15,6 +15,7 @@ use rusqlite::{Connection, Row, TransactionBehavior, params};
 use super::{
     Error, RecordedEvent, RecordedRun, Retention, RunEnd, RunFilter, RunId, RunOutcome, RunStart, RunStore, RunSummary,
 };
+use crate::value::process::mark_of;
 use held::HeldRuns;
 
 /// The database in the store's directory.
@@ -101,7 +102,9 @@ impl RunStore for SqliteStore {
     fn record_start(&mut self, start: &RunStart) -> Result<(), Error> {
         let failed = self.failed();
         // The run is held before other processes find it in the database.
-        self.held.hold_run(start.id).map_err(|source| Error::File { path: self.path.clone(), source })?;
+        self.held
+            .hold_run(start.id, mark_of(start.pid))
+            .map_err(|source| Error::File { path: self.path.clone(), source })?;
         let started = millis(start.started);
         let summary = serde_json::to_string(&RunSummary::default()).expect("it is text and numbers");
         let inserted = self.connection.execute(
@@ -168,6 +171,10 @@ impl RunStore for SqliteStore {
             Some(run) if is_unsettled(&run) => select(),
             found => Ok(found),
         }
+    }
+
+    fn process_of(&mut self, run: RunId) -> Option<String> {
+        self.held.process_of(run)
     }
 
     fn find_runs(&mut self, filter: &RunFilter) -> Result<Vec<RecordedRun>, Error> {

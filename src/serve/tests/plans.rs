@@ -180,36 +180,6 @@ async fn plans_whose_runs_are_gone_are_deleted() {
 }
 
 #[tokio::test]
-async fn a_run_is_asked_to_stop_once() {
-    let fixture = Fixture::new();
-    let token = fixture.token("see@prod stop@prod");
-    let mut store = fixture.store();
-    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-    let run = RunId::new_at(started);
-    let start = RunStart {
-        id: run,
-        command: "apply".into(),
-        command_line: "windlass apply".into(),
-        user: "alice".into(),
-        pid: child.id(),
-        version: "0.1.0".into(),
-        check: false,
-        started,
-    };
-    store.record_start(&start).unwrap();
-    record(store.as_mut(), run, &[]);
-    let stop = async || fixture.ask("POST", &format!("/api/v1/runs/{run}/stop"), Some(&token), None).await;
-    assert_eq!(stop().await.status, 202);
-    use std::os::unix::process::ExitStatusExt;
-    assert_eq!(child.wait().unwrap().signal(), Some(2));
-    // The process is gone: a second signal would fail.
-    assert_eq!(stop().await.status, 202);
-    end_run(store.as_mut(), run);
-    assert_eq!(stop().await.code(), "NotRunning");
-}
-
-#[tokio::test]
 async fn a_run_that_changes_is_known_however_many_came_after_it() {
     let fixture = Fixture::new();
     let token = fixture.token("see@prod plan@prod approve@prod");
