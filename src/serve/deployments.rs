@@ -18,7 +18,7 @@ use super::rights::Right;
 use super::{Server, runs};
 use crate::resource::{self, Resource};
 use crate::runs::{RecordedRun, RunFilter, RunOutcome, timestamp_text};
-use crate::value::ownership::is_own;
+use crate::value::ownership::{is_own, written_by_others};
 
 /// A deployment of the directory.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -105,6 +105,23 @@ fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// The first directory of others in which a link, or the file that it leads to, is.
+fn directory_of_others(path: &Path) -> std::io::Result<Option<PathBuf>> {
+    let mut path = path.to_owned();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        let directory = path.parent().unwrap_or(&path).to_owned();
+        if let Some(found) = written_by_others(&directory)? {
+            return Ok(Some(found));
+        }
+        match path.is_symlink() {
+            true => path = directory.join(std::fs::read_link(&path)?),
+            false => return Ok(None),
+        }
+    }
+    Err(std::io::Error::other("too many links"))
+}
+
 /// None: it is not about a deployment.
 fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
     let unusable = |problem: String| {
@@ -118,6 +135,13 @@ fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
         Ok(found) if !is_own(&found) => return unusable("another user owns the file or can write to it".to_owned()),
         Err(error) => return unusable(error.to_string()),
         Ok(_) => {}
+    }
+    match directory_of_others(path) {
+        Ok(None) => {}
+        Ok(Some(_)) => {
+            return unusable("it is a link into a directory that another user owns or can write to".to_owned());
+        }
+        Err(error) => return unusable(error.to_string()),
     }
     let resources = match resource::load_resources(path, &server.limits) {
         Ok(resources) => resources,

@@ -158,6 +158,34 @@ async fn changes_and_refusals_are_in_the_audit_log() {
     assert_eq!(seen, expected);
 }
 
+/// Its owner could exchange the file.
+#[tokio::test]
+async fn a_link_into_a_directory_of_others_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let fixture = Fixture::new();
+    let at = |path: &str| fixture.directory.path().join(path);
+    for (name, mode) in [("own", 0o755), ("open", 0o777)] {
+        std::fs::create_dir(at(name)).unwrap();
+        std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    std::fs::write(at("own/a.yaml"), DOCUMENT.replace("NAME", "direct")).unwrap();
+    std::fs::write(at("own/b.yaml"), DOCUMENT.replace("NAME", "hop")).unwrap();
+    std::fs::write(at("open/c.yaml"), DOCUMENT.replace("NAME", "away")).unwrap();
+    symlink("../own/a.yaml", at("deployments/direct.yaml")).unwrap();
+    symlink("../own/b.yaml", at("open/hop.yaml")).unwrap();
+    symlink("../open/hop.yaml", at("deployments/hop.yaml")).unwrap();
+    symlink("../open/c.yaml", at("deployments/away.yaml")).unwrap();
+    let token = fixture.token("see@*");
+    let list = fixture.ask("GET", "/api/v1/deployments", Some(&token), None).await.json();
+    let problem = |file: &str| {
+        let found = list["items"].as_array().unwrap().iter().find(|item| item["file"] == file);
+        found.unwrap_or_else(|| panic!("{list}"))["problem"].clone()
+    };
+    let refused = Json::from("it is a link into a directory that another user owns or can write to");
+    assert_eq!([problem("away.yaml"), problem("hop.yaml")], [refused.clone(), refused]);
+    assert_eq!(problem("direct.yaml"), Json::Null);
+}
+
 /// Without a right or a login, nobody fills the audit log.
 #[tokio::test]
 async fn what_is_refused_leaves_little_in_the_audit_log() {
