@@ -236,3 +236,44 @@ impl Deployment {
         Err(Error::ExchangedNames { name: self.name.clone(), hosts, directory: self.directory.clone() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::STATE;
+
+    /// systemd gives the state directory of a unit to its user, and deletes its own /tmp when the unit ends.
+    #[test]
+    fn units_of_the_package_keep_off_the_locks_and_off_what_runs_need() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/systemd");
+        let mut units = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let values = |key: &str| -> Vec<&str> {
+                let values = text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+                values.flat_map(str::split_whitespace).collect()
+            };
+            if path.extension().is_none_or(|kind| kind != "service") {
+                continue;
+            }
+            units += 1;
+            let state = values("StateDirectory");
+            assert!(!state.is_empty(), "{}", path.display());
+            for name in &state {
+                let first = name.split('/').next().unwrap();
+                assert_ne!(format!("/var/lib/{first}"), STATE, "{}", path.display());
+            }
+            for variable in values("Environment") {
+                if let Some((name, path)) = variable.split_once('=').filter(|(_, path)| path.starts_with("/var/lib/")) {
+                    let is_own = state.iter().any(|state| path.starts_with(&format!("/var/lib/{state}")));
+                    assert!(is_own, "{name}={path}");
+                }
+            }
+            if values("KillMode") == ["process"] {
+                assert!(values("PrivateTmp").is_empty() && values("DynamicUser").is_empty(), "{}", path.display());
+                assert!(values("Environment").iter().any(|variable| variable.starts_with("TMPDIR=/var/lib/")));
+            }
+        }
+        assert_eq!(units, 2);
+    }
+}
