@@ -21,6 +21,20 @@ use crate::deployment::plan::{LAYOUT, Plan};
 use crate::runs::{RecordedRun, RunFilter, RunId, timestamp_text};
 use crate::value::mutex::Mutex;
 
+/// A host on which an apply of the plan does nothing.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LeftOutHost {
+    host: String,
+    why: WhyLeftOut,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WhyLeftOut {
+    /// It did not answer when the plan was made.
+    NoAnswer,
+}
+
 /// A plan.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Plan")]
@@ -36,6 +50,8 @@ pub(super) struct PlanAnswer {
     stages: Vec<Json>,
     /// The members that leave.
     removals: Vec<String>,
+    /// The hosts on which nothing would be done.
+    left_out: Vec<LeftOutHost>,
     /// Whether it may be applied, by this login if it has the right.
     approvable: bool,
     why_not: Option<String>,
@@ -131,6 +147,12 @@ fn parse_plan(bytes: &[u8]) -> Result<Plan, Problem> {
                 .with_hint("make a new plan"))
         }
     }
+}
+
+/// The hosts that a plan leaves out.
+fn left_out(plan: &Plan) -> Vec<LeftOutHost> {
+    let hosts = plan.reach.left_out.iter().chain(&plan.reach.silent_outside);
+    hosts.map(|host| LeftOutHost { host: host.clone(), why: WhyLeftOut::NoAnswer }).collect()
 }
 
 /// Why a plan may not be applied. None: it may.
@@ -235,6 +257,7 @@ pub(super) async fn show_plan(call: Call) -> Result<Response, Problem> {
             by: run.start.user.clone(),
             stages: plan.stages.iter().map(|stage| serde_json::json!(stage)).collect(),
             removals: plan.removals().to_vec(),
+            left_out: left_out(plan),
             approvable: why_not.is_none(),
             why_not,
             text: runs::printed_text(server, &run)?.unwrap_or_else(|| TOO_LONG.to_owned()),

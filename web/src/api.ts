@@ -77,7 +77,7 @@ export interface PlannedStage {
 }
 export interface Plan {
   run: string; deployment: string; digest: string; made: string; by: string; stages: PlannedStage[]
-  removals: string[]; approvable: boolean; why_not: string | null; text: string
+  removals: string[]; left_out: { host: string; why: string }[]; approvable: boolean; why_not: string | null; text: string
 }
 
 export interface Token { name: string; account: string | null; rights: Rights; created: string; ends: string | null; last_used: string | null }

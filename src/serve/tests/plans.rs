@@ -72,6 +72,42 @@ async fn a_plan_is_applied_only_as_it_was_seen() {
 }
 
 #[tokio::test]
+async fn a_plan_names_the_hosts_that_it_leaves_out() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod");
+    let mut wanted = differing_plan();
+    let (whole, _) = save(&fixture, &wanted, 0);
+    wanted.reach = TargetHosts { limit: None, left_out: vec!["h3".into()], silent_outside: vec!["h4".into()] };
+    let (part, _) = save(&fixture, &wanted, 10);
+    let left_out = async |run: &str| {
+        fixture.ask("GET", &format!("/api/v1/plans/{run}"), Some(&token), None).await.json()["left_out"].clone()
+    };
+    assert_eq!(left_out(&whole).await, serde_json::json!([]));
+    let expected = serde_json::json!([{"host": "h3", "why": "no_answer"}, {"host": "h4", "why": "no_answer"}]);
+    assert_eq!(left_out(&part).await, expected);
+}
+
+#[tokio::test]
+async fn a_plan_that_is_too_large_is_not_read_and_one_that_was_read_is_kept() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@prod plan@prod approve@prod");
+    let (run, digest) = save(&fixture, &differing_plan(), 0);
+    let show = async || fixture.ask("GET", &format!("/api/v1/plans/{run}"), Some(&token), None).await;
+    assert_eq!((show().await.status, show().await.status), (StatusCode::OK, StatusCode::OK));
+    // A plan that is exchanged is read again.
+    let path = fixture.server.processes.plan_path(RunId::parse_id(&run).unwrap());
+    let other = plan(&[(Stage::Etcd, StageState::Differs, "h2")]);
+    std::fs::write(&path, serde_json::to_vec(&other).unwrap()).unwrap();
+    assert_eq!(show().await.json()["digest"], Json::from(other.digest()));
+    assert_eq!(approve(&fixture, &token, &run, &digest, &[]).await.code(), "OtherDigest");
+    let mut large = other;
+    large.by = "x".repeat(16 << 20);
+    std::fs::write(&path, serde_json::to_vec(&large).unwrap()).unwrap();
+    assert_eq!(show().await.code(), "PlanTooLarge");
+    assert_eq!(approve(&fixture, &token, &run, &digest, &[]).await.code(), "PlanTooLarge");
+}
+
+#[tokio::test]
 async fn an_old_or_refused_plan_is_not_applied() {
     let fixture = Fixture::new();
     let token = fixture.token("see@prod plan@prod approve@prod");

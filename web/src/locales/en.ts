@@ -183,6 +183,8 @@ export const en = {
   'plan.digest': 'digest',
   'plan.run': 'Show its run',
   'plan.leaves': 'This plan removes 1 member from Karmada|This plan removes {n} members from Karmada',
+  'plan.leftOut': 'An apply does nothing on 1 host|An apply does nothing on {n} hosts',
+  'whyLeftOut.no_answer': 'did not answer when the plan was made',
   'plan.needsFirst': 'needs the stage {stage} first',
   'plan.restart': 'restarts {unit}',
   'plan.restarts': 'restart',

@@ -184,6 +184,8 @@ export const zh: Texts = {
   'plan.digest': '摘要',
   'plan.run': '查看其运行',
   'plan.leaves': '此计划将从 Karmada 移除 {n} 个成员集群',
+  'plan.leftOut': '应用时不会在 {n} 台主机上执行任何操作',
+  'whyLeftOut.no_answer': '制定计划时没有响应',
   'plan.needsFirst': '需先执行阶段“{stage}”',
   'plan.restart': '重启 {unit}',
   'plan.restarts': '重启',

@@ -120,6 +120,7 @@ test('a person with the right admin ends the session of somebody else', async ({
 test('approval of a plan is possible, or says why not', async ({ page, request }) => {
   const plan = await planRun(request)
   await open(page, `/plans/${plan.id}`)
+  for (const { host } of plan.left_out) await expect(page.getByRole('note')).toContainText(host)
   const approve = page.getByRole('button', { name: 'Approve' })
   if (!plan.approvable) {
     await expect(approve).toHaveAttribute('aria-disabled', 'true')
