@@ -226,6 +226,10 @@ const KEPT_BY_THE_PROCESS: &[(&str, &str)] = &[
     ("FAILED", "of the text that a thread renders, until it is rendered"),
     ("FAULT", "of the text that a thread renders, until it is rendered"),
     ("GUARDED", "of the text that a thread renders, until it is rendered"),
+    (
+        "HANDED_OVER",
+        "secrets that this process got from the server that started it, at standard input, for one document",
+    ),
     ("NESTED", "of the text that a thread renders, until it is rendered"),
     ("ONCE", "whether the process has its panic hook"),
     ("OPENED", "own modules, by name, file and style; a task reads the file again"),

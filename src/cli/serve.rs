@@ -4,7 +4,7 @@ mod users;
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
@@ -17,8 +17,8 @@ use crate::launch::options;
 use crate::report::{one_line, plain_json};
 use crate::runs;
 use crate::serve::{
-    ALL, AccessStore, AuditEntry, LINK_AGE, Listening, Right, Rights, ServeOptions, TlsFiles, Token, host_fault,
-    new_token, openapi_document, passed_listener, serve,
+    ALL, AccessStore, AuditEntry, LINK_AGE, Listening, Right, Rights, SealingKey, ServeOptions, TlsFiles, Token,
+    host_fault, new_token, openapi_document, passed_listener, serve,
 };
 use crate::settings::Settings;
 use crate::value::SecretTexts;
@@ -32,6 +32,13 @@ pub(super) struct ServeArgs {
     /// Directory with the files of deployments, one KarmadaDeployment in each
     #[arg(short = 'd', long, value_name = "DIRECTORY", default_value = ".")]
     deployments: PathBuf,
+    /// Directory of documents that come through the API or the page (default: documents in the directory of the store of runs)
+    #[arg(long, value_name = "DIRECTORY")]
+    documents: Option<PathBuf>,
+    /// File with the key for SSH keys and passwords that come through the API or the page: 32 random bytes in base64, mode 0600 (default:
+    /// windlass-credentials-key in $CREDENTIALS_DIRECTORY, a credential of the systemd unit)
+    #[arg(long, value_name = "FILE")]
+    credentials_key: Option<PathBuf>,
     /// Address to listen on; one that other machines reach needs TLS and an account
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
     listen: SocketAddr,
@@ -102,7 +109,7 @@ enum TokenAction {
         /// At most 63 lower-case letters, digits and dashes
         #[arg(value_name = "NAME")]
         name: String,
-        /// A right and the deployment it is for, * for all: see, plan, approve, stop, admin; may be given several times
+        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, admin; may be given several times
         #[arg(long = "right", value_name = "RIGHT=DEPLOYMENT", value_parser = right, required = true)]
         rights: Vec<(Right, String)>,
         /// For how many days it is good, from 1 to 366
@@ -212,6 +219,15 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
         }),
         hosts: args.hosts.clone(),
         deployments: surroundings().absolute(&args.deployments),
+        documents: match &args.documents {
+            Some(documents) => surroundings().absolute(documents),
+            None => store_directory(settings)?.join("documents"),
+        },
+        credentials_key: SealingKey::find(
+            args.credentials_key.as_deref(),
+            surroundings().variable("CREDENTIALS_DIRECTORY").map(Path::new),
+        )
+        .map_err(anyhow::Error::new)?,
         limits: options::allowed(settings)?,
         directory: store_directory(settings)?,
         program: std::env::current_exe().context("cannot find this program")?,

@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use config::CONNECT_TIMEOUT;
 pub use confinement::Confinement;
 pub use offline::Fence;
+pub use ssh::{ShownHostKey, key_fingerprint_of, scan_host_key};
 
 use crate::value::{ProcessEnvironment, Secret};
 

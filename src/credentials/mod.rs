@@ -2,6 +2,7 @@
 //! read and write files in a directory in both cases. Knows nothing of what the files are for.
 
 mod entries;
+mod handed;
 mod scratch;
 mod secret;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use entries::{CredentialFile, CredentialFiles, read_files, write_files};
+pub use handed::{HANDED, HandedSecrets};
 pub use secret::SecretStore;
 
 use crate::value::{Deferred, Value};

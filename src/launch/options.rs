@@ -54,6 +54,7 @@ pub fn allowed(settings: &Settings) -> Result<ForeignResourceLimits, Diagnostic>
         bundles: paths(&list::RESOURCE_BUNDLES),
         files: paths(&list::RESOURCE_FILES),
         hooks: paths(&list::RESOURCE_HOOKS),
+        namespace: None,
         surroundings: settings.surroundings.clone(),
     })
 }

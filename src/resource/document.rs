@@ -70,7 +70,8 @@ fn of_node(
     let digest = digest_of_spec(&spec);
     let (mut spec, trust) = (spec, allowed.trust(source, &node));
     if trust == Trust::Foreign && complaints.is_empty() {
-        complaints = foreign::admit(&KINDS[kind].name, &mut spec, &node, metadata.namespace.as_deref(), allowed);
+        let namespace = metadata.namespace.as_deref().or(allowed.namespace.as_deref());
+        complaints = foreign::admit(&KINDS[kind].name, &mut spec, &node, namespace, allowed);
         if source == Trust::Own && trust::is_of_api(&node) {
             complaints = complaints.into_iter().map(with_way_out).collect();
         }

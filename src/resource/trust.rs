@@ -32,6 +32,8 @@ pub struct ForeignResourceLimits {
     pub files: BTreeMap<String, PathBuf>,
     /// Playbooks.
     pub hooks: BTreeMap<String, PathBuf>,
+    /// The namespace of documents that name none.
+    pub namespace: Option<String>,
     /// What the paths and the environment variables of a document's own are looked up in.
     pub surroundings: Arc<ProcessEnvironment>,
 }

@@ -1,22 +1,21 @@
-//! Deployments: the files of a directory, and what the last runs found out about them.
+//! Deployments: the files of a directory, the documents that came through the API, and what the last runs found out about them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::access::sha256_hex;
 use super::answers::{self, List};
 use super::call::Call;
 use super::looks::{Look, look_of, read_look};
 use super::problem::Problem;
 use super::rights::Right;
 use super::{Server, runs};
-use crate::resource::{self, Resource};
+use crate::resource::{self, Resource, STORED, STORED_SUFFIX};
 use crate::runs::{RecordedRun, RunFilter, RunOutcome, timestamp_text};
 use crate::value::ownership::{is_own, written_by_others};
 
@@ -27,6 +26,9 @@ pub(super) struct Deployment {
     name: String,
     /// The name of the file.
     file: String,
+    /// Whether its document came through the API: it can be changed there, and may use only what a resource from an API may use. Else it
+    /// is a file that a person wrote on the server.
+    stored: bool,
     /// Why the file cannot be used.
     problem: Option<String>,
     /// As the file says, or else as the last look found it.
@@ -63,10 +65,12 @@ pub(super) struct StatusAnswer {
     status: Json,
 }
 
-/// A file of the directory with one deployment, or why it has none.
+/// A file with one deployment, or why it has none.
 pub(super) struct DeploymentFile {
     pub name: String,
     pub path: PathBuf,
+    /// It came through the API.
+    pub stored: bool,
     problem: Option<String>,
     spec: Option<resource::KarmadaDeploymentSpec>,
 }
@@ -76,32 +80,44 @@ const MOST_FILES: usize = 1000;
 
 /// The files of deployments, by name. Two of one name are both unusable.
 pub(super) fn read_deployments(server: &Server) -> Result<Vec<DeploymentFile>, Problem> {
-    let entries = std::fs::read_dir(&server.deployments).map_err(Problem::internal)?;
-    let mut paths: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| is_document(path)).collect();
-    paths.sort();
-    if paths.len() > MOST_FILES {
-        tracing::warn!("{} has {} files; the first {MOST_FILES} are read", server.deployments.display(), paths.len());
-        paths.truncate(MOST_FILES);
-    }
-    let mut files: Vec<DeploymentFile> = paths.iter().filter_map(|path| read_deployment(server, path)).collect();
+    let own = paths_in(&server.deployments, is_document)?;
+    let stored = paths_in(&server.documents, is_stored)?;
+    let own = own.iter().filter_map(|path| read_deployment(server, path, false));
+    let stored = stored.iter().filter_map(|path| read_deployment(server, path, true));
+    let mut files: Vec<DeploymentFile> = own.chain(stored).collect();
     files.sort_by(|a, b| a.name.cmp(&b.name));
     for at in 1..files.len() {
         if files[at].name == files[at - 1].name {
-            let other = file_name(&files[at - 1].path);
+            let other = file_name_of(&files[at - 1].path);
             files[at].problem = Some(format!("{other} has a deployment of this name too"));
-            files[at - 1].problem = Some(format!("{} has a deployment of this name too", file_name(&files[at].path)));
+            files[at - 1].problem =
+                Some(format!("{} has a deployment of this name too", file_name_of(&files[at].path)));
         }
     }
     Ok(files)
 }
 
-fn is_document(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("yaml" | "yml")) && !file_name(path).starts_with('.') && path.is_file()
+fn paths_in(directory: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Problem> {
+    let entries = std::fs::read_dir(directory).map_err(Problem::internal)?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| is_wanted(path)).collect();
+    paths.sort();
+    if paths.len() > MOST_FILES {
+        tracing::warn!("{} has {} files; the first {MOST_FILES} are read", directory.display(), paths.len());
+        paths.truncate(MOST_FILES);
+    }
+    Ok(paths)
 }
 
-fn file_name(path: &Path) -> String {
+fn is_stored(path: &Path) -> bool {
+    file_name_of(path).strip_suffix(STORED_SUFFIX).is_some_and(resource::is_stored_name) && path.is_file()
+}
+
+fn is_document(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml")) && !file_name_of(path).starts_with('.') && path.is_file()
+}
+
+pub(super) fn file_name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
@@ -123,10 +139,11 @@ fn directory_of_others(path: &Path) -> std::io::Result<Option<PathBuf>> {
 }
 
 /// None: it is not about a deployment.
-fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
+fn read_deployment(server: &Server, path: &Path, stored: bool) -> Option<DeploymentFile> {
     let unusable = |problem: String| {
-        let (name, path) = (file_name(path), path.to_owned());
-        Some(DeploymentFile { name, path, problem: Some(problem), spec: None })
+        let file = file_name_of(path);
+        let name = file.strip_suffix(STORED_SUFFIX).unwrap_or(&file).to_owned();
+        Some(DeploymentFile { name, path: path.to_owned(), stored, problem: Some(problem), spec: None })
     };
     if path.to_str().is_none() {
         return unusable("the name of the file is not UTF-8".to_owned());
@@ -143,11 +160,15 @@ fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
         }
         Err(error) => return unusable(error.to_string()),
     }
-    let resources = match resource::load_resources(path, &server.limits) {
+    let read = match stored {
+        true => resource::load_stored(path, &server.limits).map(|one| vec![Resource::KarmadaDeployment(one)]),
+        false => resource::load_resources(path, &server.limits),
+    };
+    let resources = match read {
         Ok(resources) => resources,
         Err(complaints) => {
             // The directory is not for everybody to know.
-            let short = |text: String| text.replace(&path.display().to_string(), &file_name(path));
+            let short = |text: String| text.replace(&path.display().to_string(), &file_name_of(path));
             let texts = complaints.iter().map(|complaint| short(complaint.to_string()));
             return unusable(texts.collect::<Vec<_>>().join("\n"));
         }
@@ -161,6 +182,7 @@ fn read_deployment(server: &Server, path: &Path) -> Option<DeploymentFile> {
     Some(DeploymentFile {
         name: deployment.name,
         path: path.to_owned(),
+        stored,
         problem: more.then(|| "the file has more than one KarmadaDeployment: give each its own file".to_owned()),
         spec: Some(deployment.spec),
     })
@@ -173,6 +195,14 @@ pub(super) fn usable_deployment(server: &Server, name: &str) -> Result<Deploymen
     match file.problem {
         None => Ok(file),
         Some(problem) => Err(Problem::conflict("InvalidDocument", problem)),
+    }
+}
+
+impl DeploymentFile {
+    /// What commands call it. A stored document is never named as a file, which would be a person's.
+    pub(super) fn source(&self) -> String {
+        let mark = if self.stored { STORED } else { "" };
+        format!("{mark}{}", self.path.display())
     }
 }
 
@@ -193,7 +223,8 @@ impl Deployment {
         };
         Ok(Deployment {
             version: version.or_else(|| found.as_ref().and_then(|(_, look)| look.version.clone())),
-            file: file_name(&file.path),
+            file: file_name_of(&file.path),
+            stored: file.stored,
             name: file.name,
             problem: file.problem,
             hosts,
@@ -256,7 +287,7 @@ pub(super) async fn list_deployments(call: Call) -> Result<Response, Problem> {
 }
 
 /// The deployment that the path names, usable or not.
-async fn named_deployment<T: Send + 'static>(
+pub(super) async fn named_deployment<T: Send + 'static>(
     call: Call,
     work: impl FnOnce(&Server, DeploymentFile) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -271,15 +302,6 @@ async fn named_deployment<T: Send + 'static>(
 pub(super) async fn show_deployment(call: Call) -> Result<Response, Problem> {
     let deployment = named_deployment(call, Deployment::of_file).await?;
     Ok(answers::ok(&deployment))
-}
-
-pub(super) async fn show_document(call: Call) -> Result<Response, Problem> {
-    let text = named_deployment(call, |_, file| std::fs::read_to_string(&file.path).map_err(Problem::internal)).await?;
-    let tag = format!("\"{}\"", sha256_hex(text.as_bytes()));
-    let mut response = answers::text(text);
-    let tag = tag.parse().map_err(Problem::internal)?;
-    response.headers_mut().insert(header::ETAG, tag);
-    Ok(response)
 }
 
 pub(super) async fn show_status(call: Call) -> Result<Response, Problem> {

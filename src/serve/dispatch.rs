@@ -72,7 +72,7 @@ async fn answer(server: Arc<Server>, route: &'static Route, request: Request) ->
 
 async fn answer_and_log(server: Arc<Server>, route: &'static Route, request: Request) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
-    let changes = ![Method::GET, Method::HEAD].contains(request.method());
+    let changes = ![Method::GET, Method::HEAD].contains(request.method()) && !route.is_check();
     let note: Arc<Mutex<AuditNote>> = Arc::default();
     let answered = checked(&server, route, request, &note).await;
     let seen = std::mem::take(&mut *note.lock());
@@ -133,13 +133,13 @@ async fn checked(
     let params = params.map_err(|_| Problem::bad_request("the path is not valid UTF-8"))?;
     let path: BTreeMap<String, String> =
         params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    note.lock().target = path.values().next().cloned().unwrap_or_default();
+    note.lock().target = path.get("deployment").or_else(|| path.values().next()).cloned().unwrap_or_default();
     let login = guard::login_of(server, &parts.headers).await?;
     note.lock().who = login.as_ref().map(|login| login.name.clone());
     if let Some(visitor) = parts.extensions.get::<Arc<Visitor>>() {
         visitor.set_known(login.is_some());
     }
-    guard::check_change(server, &parts.method, &parts.headers)?;
+    guard::check_change(server, &parts.method, &parts.headers, route.takes_document)?;
     if login.is_none() && route.needs != Needs::Nothing {
         let hint = "windlass serve user add creates an account, windlass serve token create a token for a program";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, "NotLoggedIn", "this needs a login").with_hint(hint));

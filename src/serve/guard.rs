@@ -94,14 +94,26 @@ pub(super) fn check_host(server: &Server, headers: &HeaderMap) -> Result<(), Pro
     }
 }
 
+/// The type of a document. No form has it, so that a browser asks before another web page may send it.
+pub(super) const YAML: &str = "application/yaml";
+
 /// Refuses a change that another web page may have sent: it has a form's type, or comes from another origin.
-pub(super) fn check_change(server: &Server, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn check_change(
+    server: &Server,
+    method: &Method,
+    headers: &HeaderMap,
+    takes_document: bool,
+) -> Result<(), Problem> {
     if [Method::GET, Method::HEAD].contains(method) {
         return Ok(());
     }
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let kind = text(header::CONTENT_TYPE).and_then(|kind| kind.split(';').next()).map(str::trim);
-    if kind != Some("application/json") {
+    if takes_document && kind != Some(YAML) {
+        let detail = "a document needs the header Content-Type: application/yaml";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "NotYaml", detail));
+    }
+    if !takes_document && kind != Some("application/json") {
         let detail = "a change needs the header Content-Type: application/json";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "NotJson", detail));
     }

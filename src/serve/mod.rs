@@ -6,12 +6,16 @@ mod activation;
 mod answers;
 mod attempts;
 mod call;
+mod complaints;
 mod connections;
+mod credentials;
 mod deployments;
 mod dispatch;
+mod documents;
 mod follow;
 mod guard;
 mod hashing;
+mod host_keys;
 mod hosts;
 mod looks;
 mod openapi;
@@ -27,6 +31,7 @@ mod repeats;
 mod rights;
 mod routes;
 mod runs;
+mod sealed;
 mod sessions;
 mod stalls;
 mod stores;
@@ -48,6 +53,7 @@ pub use openapi::openapi_document;
 pub use passwords::{hash_password, password_fault};
 pub use proof::{ProofError, ProofKey};
 pub use rights::{ALL, Right, Rights};
+pub use sealed::{SealError, SealingKey};
 pub use tls::TlsFiles;
 pub use tokens::new_token;
 
@@ -55,6 +61,7 @@ use crate::resource::ForeignResourceLimits;
 use crate::value::mutex::Mutex;
 use problem::Problem;
 use processes::Processes;
+use sealed::CredentialStore;
 use stores::Stores;
 
 /// How `windlass serve` was started.
@@ -68,7 +75,11 @@ pub struct ServeOptions {
     pub hosts: Vec<String>,
     /// The directory with the files of deployments.
     pub deployments: PathBuf,
-    /// Of documents that say they are from an API.
+    /// The directory of documents that come through the API.
+    pub documents: PathBuf,
+    /// What credentials that come through the API are sealed with. None: there can be none.
+    pub credentials_key: Option<SealingKey>,
+    /// Of documents, and of files that say they are from an API.
     pub limits: ForeignResourceLimits,
     /// The directory of the store of runs, and of what the server keeps.
     pub directory: PathBuf,
@@ -110,6 +121,8 @@ pub enum ServeError {
 /// What all requests share.
 struct Server {
     deployments: PathBuf,
+    documents: PathBuf,
+    credentials: CredentialStore,
     limits: ForeignResourceLimits,
     stores: Stores,
     access: Mutex<AccessStore>,
@@ -147,6 +160,8 @@ impl Server {
             proof_key: access.proof_key()?,
             access: Mutex::new(access),
             address,
+            documents: documents::prepare_documents(&options.documents)?,
+            credentials: CredentialStore::new(options.directory.join("credentials"), options.credentials_key),
             stores: Stores::open_stores(&options.directory)?,
             processes: Processes::new(options.program, options.process_options, &options.directory, options.max_runs),
             limits: options.limits,

@@ -6,6 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value as Json, json};
 
 use super::call::API;
+use super::guard;
 use super::problem::Problem;
 use super::routes::{AnswerBody, Needs, ROUTES, Route};
 
@@ -36,6 +37,10 @@ pub fn openapi_document() -> Json {
             let schema = body(&mut schemas);
             operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": schema}}});
         }
+        if route.takes_document {
+            let text = json!({"schema": {"type": "string"}});
+            operation["requestBody"] = json!({"required": true, "content": {guard::YAML: text}});
+        }
         let content = match route.answer {
             AnswerBody::Json(schema) => json!({"application/json": {"schema": schema(&mut schemas)}}),
             AnswerBody::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
@@ -62,7 +67,7 @@ pub fn openapi_document() -> Json {
             "schemas": schemas.take_definitions(true),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": super::guard::COOKIE, "description": "With TLS, it is __Host-windlass_session. The header Windlass-Key goes with it."},
+                "session": {"type": "apiKey", "in": "cookie", "name": guard::COOKIE, "description": "With TLS, it is __Host-windlass_session. The header Windlass-Key goes with it."},
             },
         },
     })

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::call::Call;
+use super::deployments::DeploymentFile;
 use super::problem::Problem;
 use super::{Server, answers, runs};
 use crate::deployment::plan::{LAYOUT, Plan};
@@ -206,7 +207,7 @@ fn own_plan(server: &Server, user: &str, person: &str) -> Option<&'static str> {
 /// It may not, or it is not the plan that was looked at, or its removals are not confirmed.
 pub(super) fn approved_plan(
     server: &Server,
-    deployment: &str,
+    file: &DeploymentFile,
     run: &str,
     digest: &str,
     removals: &BTreeSet<String>,
@@ -214,10 +215,14 @@ pub(super) fn approved_plan(
 ) -> Result<String, Problem> {
     let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "there is no such plan of this deployment");
     let run = RunId::parse_id(run).ok_or_else(no_plan)?;
-    let read = read_plan(server, run)?.filter(|read| read.plan.deployment == deployment).ok_or_else(no_plan)?;
+    let read = read_plan(server, run)?.filter(|read| read.plan.deployment == file.name).ok_or_else(no_plan)?;
     let plan = &read.plan;
     if read.digest != digest {
         return Err(Problem::conflict("OtherDigest", "the digest is not the one of this plan"));
+    }
+    // A stored document must not be applied as a person's file that had its name before, or the other way round.
+    if plan.sources.iter().any(|source| *source != file.source()) {
+        return Err(Problem::conflict("PlanIsOld", "the plan was made from another file").with_hint("make a new plan"));
     }
     if let Some((code, detail)) = why_not(server, run, plan)? {
         let hint = if code == "PlanIsOld" { "make a new plan" } else { "mend what it says, and make a new plan" };

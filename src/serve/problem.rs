@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::complaints::Complaint;
 use super::rights::Right;
 use crate::runs;
 
@@ -25,6 +26,27 @@ pub(super) struct Problem {
     /// For the header Retry-After, in seconds.
     #[serde(skip)]
     retry_after: Option<u64>,
+    #[serde(flatten)]
+    document: Option<Box<DocumentProblem>>,
+}
+
+/// What is wrong with a document that was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+struct DocumentProblem {
+    /// Of `DocumentChanged`: the digest that the request named, and that of the document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digests: Option<Digests>,
+    /// Of `InvalidDocument`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    complaints: Vec<Complaint>,
+}
+
+/// Two documents of one deployment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+struct Digests {
+    given: Option<String>,
+    /// Null: there is no document.
+    current: Option<String>,
 }
 
 impl Problem {
@@ -37,7 +59,21 @@ impl Problem {
             detail: detail.into(),
             hint: None,
             retry_after: None,
+            document: None,
         }
+    }
+
+    pub(super) fn with_digests(mut self, given: Option<String>, current: Option<String>) -> Problem {
+        let digests = Some(Digests { given, current });
+        self.document = Some(Box::new(DocumentProblem { digests, complaints: Vec::new() }));
+        self
+    }
+
+    /// A document that cannot be stored.
+    pub(super) fn of_complaints(complaints: Vec<Complaint>) -> Problem {
+        let detail = complaints.first().map_or_else(String::new, |first| first.message.clone());
+        let document = Some(Box::new(DocumentProblem { complaints, ..DocumentProblem::default() }));
+        Problem { document, ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "InvalidDocument", detail) }
     }
 
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Problem {

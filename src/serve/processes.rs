@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::problem::Problem;
 use super::stores::Stores;
+use crate::credentials::{HANDED, HandedSecrets};
 use crate::runs::{RecordedRun, RunId};
 use crate::value::mutex::Mutex;
 use crate::value::process::mark_of;
@@ -44,6 +45,8 @@ pub(super) struct StartedCommand<'a> {
     pub arguments: &'a [String],
     /// It changes hosts: only one of a deployment may do so at once.
     pub changes: bool,
+    /// For a stored document: the secrets that it may name. Its process trusts no document.
+    pub handed: Option<HandedSecrets>,
 }
 
 /// A process that was started.
@@ -136,7 +139,14 @@ impl Processes {
         command.args(started.arguments).args(&self.options);
         command.arg(format!("--run-id={run}")).arg(format!("--run-by={}", started.by));
         command.env("WINDLASS_RUNS", "true").env("WINDLASS_RUNS_DIRECTORY", &self.directory);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output.try_clone().map_err(failed)?);
+        match &started.handed {
+            None => command.env_remove(HANDED).stdin(Stdio::null()),
+            Some(handed) => {
+                command.env(HANDED, "stdin").env("WINDLASS_RESOURCE_TRUST", "foreign");
+                command.stdin(handed.as_input().map_err(failed)?)
+            }
+        };
+        command.stdout(Stdio::null()).stderr(output.try_clone().map_err(failed)?);
         // SAFETY: signal(2) may be called between fork and exec.
         #[expect(unsafe_code, reason = "the comment at the unsafe block gives the reason")]
         unsafe {

@@ -16,6 +16,8 @@ pub enum Right {
     See,
     /// Look at the hosts, and make plans.
     Plan,
+    /// Write the document of the deployment and its credentials, and delete them.
+    Edit,
     /// Approve a plan, which applies it.
     Approve,
     /// Stop a run.
@@ -25,13 +27,14 @@ pub enum Right {
 }
 
 impl Right {
-    pub const EVERY: [Right; 5] = [Right::See, Right::Plan, Right::Approve, Right::Stop, Right::Admin];
+    pub const EVERY: [Right; 6] = [Right::See, Right::Plan, Right::Edit, Right::Approve, Right::Stop, Right::Admin];
 
     /// As in JSON and on the command line.
     pub fn right_name(self) -> &'static str {
         match self {
             Right::See => "see",
             Right::Plan => "plan",
+            Right::Edit => "edit",
             Right::Approve => "approve",
             Right::Stop => "stop",
             Right::Admin => "admin",

@@ -10,12 +10,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::access::AuditEntry;
 use super::answers::{self, List};
 use super::call::Call;
+use super::complaints::{self, Allowed, Checked};
+use super::credentials::{self, Credential, CredentialList, NewCredential};
 use super::deployments::{self, Deployment, StatusAnswer};
+use super::documents::{self, StoredDocument};
+use super::host_keys::{self, AskedHosts, HostKey};
 use super::openapi;
 use super::plans::{self, PlanAnswer};
 use super::problem::Problem;
 use super::proof::{self, Proof};
-use super::rights::Right::{self, Admin, See, Stop};
+use super::rights::Right::{self, Admin, Edit, See, Stop};
 use super::runs::{self, EventList, StartRun};
 use super::sessions::{self, CreatedSession, NewPassword, NewSession, Session, SessionItem};
 use super::tasks::{self, RunTasks};
@@ -27,6 +31,7 @@ use crate::runs::RecordedRun;
 pub(super) enum Verb {
     Get,
     Post,
+    Put,
     Delete,
 }
 
@@ -35,6 +40,7 @@ impl Verb {
         match self {
             Verb::Get => Method::GET,
             Verb::Post => Method::POST,
+            Verb::Put => Method::PUT,
             Verb::Delete => Method::DELETE,
         }
     }
@@ -75,9 +81,18 @@ pub(super) struct Route {
     /// Parameters of the query: name and meaning.
     pub query: &'static [(&'static str, &'static str)],
     pub body: Option<SchemaOf>,
+    /// The body is a document in YAML, and no JSON.
+    pub takes_document: bool,
     pub status: StatusCode,
     pub answer: AnswerBody,
     pub handler: fn(Call) -> Handled,
+}
+
+impl Route {
+    /// It only has a body as it is long: nothing is changed.
+    pub(super) fn is_check(&self) -> bool {
+        self.takes_document && self.method == Verb::Post
+    }
 }
 
 const fn route(
@@ -88,7 +103,18 @@ const fn route(
     answer: AnswerBody,
     handler: fn(Call) -> Handled,
 ) -> Route {
-    Route { method, path, action, needs, query: &[], body: None, status: StatusCode::OK, answer, handler }
+    Route {
+        method,
+        path,
+        action,
+        needs,
+        query: &[],
+        body: None,
+        takes_document: false,
+        status: StatusCode::OK,
+        answer,
+        handler,
+    }
 }
 
 fn schema<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Schema {
@@ -161,8 +187,91 @@ pub(super) static ROUTES: &[Route] = &[
         "show the file of a deployment",
         Needs::Right(See),
         AnswerBody::Text,
-        |call| Box::pin(deployments::show_document(call)),
+        |call| Box::pin(documents::show_document(call)),
     ),
+    Route {
+        takes_document: true,
+        ..route(
+            Verb::Put,
+            "/deployments/{deployment}/document",
+            "write the document of a deployment",
+            Needs::Right(Edit),
+            AnswerBody::Json(schema::<StoredDocument>),
+            |call| Box::pin(documents::put_document(call)),
+        )
+    },
+    Route {
+        status: StatusCode::NO_CONTENT,
+        ..route(
+            Verb::Delete,
+            "/deployments/{deployment}/document",
+            "delete the document of a deployment",
+            Needs::Right(Edit),
+            AnswerBody::Empty,
+            |call| Box::pin(documents::delete_document(call)),
+        )
+    },
+    route(
+        Verb::Get,
+        "/deployments/{deployment}/credentials",
+        "list the credentials of a deployment",
+        Needs::Right(See),
+        AnswerBody::Json(schema::<CredentialList>),
+        |call| Box::pin(credentials::list_credentials(call)),
+    ),
+    Route {
+        body: Some(schema::<NewCredential>),
+        ..route(
+            Verb::Put,
+            "/deployments/{deployment}/credentials/{credential}",
+            "write a credential of a deployment",
+            Needs::Right(Edit),
+            AnswerBody::Json(schema::<Credential>),
+            |call| Box::pin(credentials::put_credential(call)),
+        )
+    },
+    Route {
+        status: StatusCode::NO_CONTENT,
+        ..route(
+            Verb::Delete,
+            "/deployments/{deployment}/credentials/{credential}",
+            "delete a credential of a deployment",
+            Needs::Right(Edit),
+            AnswerBody::Empty,
+            |call| Box::pin(credentials::delete_credential(call)),
+        )
+    },
+    Route {
+        body: Some(schema::<AskedHosts>),
+        ..route(
+            Verb::Post,
+            "/deployments/{deployment}/host-keys",
+            "ask hosts for their keys",
+            Needs::Right(Edit),
+            AnswerBody::Json(schema::<List<HostKey>>),
+            |call| Box::pin(host_keys::scan_hosts(call)),
+        )
+    },
+    route(
+        Verb::Get,
+        "/allowed",
+        "show what documents may name",
+        Needs::Login,
+        AnswerBody::Json(schema::<Allowed>),
+        |call| Box::pin(complaints::show_allowed(call)),
+    ),
+    Route {
+        takes_document: true,
+        query: &[("deployment", "the deployment that it is to be of")],
+        ..route(
+            Verb::Post,
+            "/check",
+            "check a document without storing it",
+            Needs::Login,
+            AnswerBody::Json(schema::<Checked>),
+            |call| Box::pin(complaints::check_document(call)),
+        )
+    },
     route(
         Verb::Get,
         "/deployments/{deployment}/status",

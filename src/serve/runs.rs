@@ -153,7 +153,7 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     let server = call.server.clone();
     let begin = move |server: &Server| {
         let file = usable_deployment(server, &deployment)?;
-        let file_option = ["-f".to_owned(), file.path.display().to_string()];
+        let file_option = ["-f".to_owned(), file.source()];
         let arguments: Vec<String> = match &start {
             StartRun::Status {} => {
                 ["status", "--format", "json"].map(str::to_owned).into_iter().chain(file_option).collect()
@@ -164,7 +164,7 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
                 ["plan".to_owned()].into_iter().chain(file_option).chain(out).collect()
             }
             StartRun::Apply { plan, digest, removals } => {
-                let approved = plans::approved_plan(server, &deployment, plan, digest, removals, &person)?;
+                let approved = plans::approved_plan(server, &file, plan, digest, removals, &person)?;
                 if let Some(other) = running_runs(server, &deployment)?.iter().find(|run| !is_look(run)) {
                     let detail = format!(
                         "{} by {} is under way (run {})",
@@ -177,7 +177,12 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
             }
         };
         let changes = matches!(start, StartRun::Apply { .. });
-        let command = StartedCommand { deployment: &deployment, by: &by, arguments: &arguments, changes };
+        // Only a stored document gets secrets: those of a person's file are where the file says.
+        let handed = match file.stored {
+            true => Some(server.credentials.handed_credentials(&deployment)?),
+            false => None,
+        };
+        let command = StartedCommand { deployment: &deployment, by: &by, arguments: &arguments, changes, handed };
         server.processes.start_command(&server.stores, id, &command)
     };
     let begun = server.blocking(begin).await.inspect_err(|_| server.repeats.forget(id))?;

@@ -1,6 +1,8 @@
 //! The API as a program sees it: requests to the router, without a port.
 
 mod accounts;
+mod credentials;
+mod documents;
 mod guards;
 mod logins;
 mod looks;
@@ -18,6 +20,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::Value as Json;
 use tower::ServiceExt;
 
+use super::sealed::SealingKey;
 use super::*;
 use crate::runs::{RecordedEvent, RunEnd, RunId, RunOutcome, RunStart, RunStore, RunSummary, open_store};
 use crate::value::testing::write_program;
@@ -32,6 +35,14 @@ spec:
   etcd: {managed: {hosts: [cp-1]}}
 ";
 
+/// What the configuration allows to documents that come through the API.
+fn limits() -> ForeignResourceLimits {
+    ForeignResourceLimits {
+        bundles: [("karmada".to_owned(), "/srv/karmada".into())].into(),
+        ..ForeignResourceLimits::default()
+    }
+}
+
 /// A server with the deployments prod and test, and a program that cannot start.
 pub(super) struct Fixture {
     pub directory: tempfile::TempDir,
@@ -41,6 +52,11 @@ pub(super) struct Fixture {
 impl Fixture {
     pub(super) fn new() -> Fixture {
         Fixture::with(|_| {})
+    }
+
+    /// With a key for credentials.
+    pub(super) fn with_key(credentials_key: Option<SealingKey>) -> Fixture {
+        Fixture::with(|options| options.credentials_key = credentials_key)
     }
 
     /// With other options.
@@ -59,7 +75,9 @@ impl Fixture {
             tls: None,
             hosts: Vec::new(),
             deployments,
-            limits: ForeignResourceLimits::default(),
+            documents: directory.path().join("state/documents"),
+            credentials_key: None,
+            limits: limits(),
             directory: directory.path().join("state"),
             program,
             process_options: Vec::new(),
@@ -86,13 +104,29 @@ impl Fixture {
 
     /// A request with a token, if there is one.
     pub(super) async fn ask(&self, method: &str, path: &str, token: Option<&str>, body: Option<Json>) -> Answered {
+        let body = body.map_or_else(String::new, |body| body.to_string());
+        self.ask_as("application/json", method, path, token, &[], &body).await
+    }
+
+    /// A request with a body of some type, and further headers.
+    pub(super) async fn ask_as(
+        &self,
+        kind: &str,
+        method: &str,
+        path: &str,
+        token: Option<&str>,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answered {
         let mut request = Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(path);
-        request = request.header("host", "127.0.0.1:7480").header("content-type", "application/json");
+        request = request.header("host", "127.0.0.1:7480").header("content-type", kind);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        self.send(request.body(body).unwrap()).await
+        self.send(request.body(Body::from(body.to_owned())).unwrap()).await
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Answered {

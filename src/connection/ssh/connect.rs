@@ -162,7 +162,7 @@ async fn addresses(target: &Target, settings: &SshSettings) -> Result<Vec<Socket
 }
 
 /// Connects to the first of the host's addresses that takes us.
-async fn dial(target: &Target, settings: &SshSettings) -> Result<TcpStream, ConnectFailure> {
+pub(super) async fn dial(target: &Target, settings: &SshSettings) -> Result<TcpStream, ConnectFailure> {
     let limit = settings.connect_timeout;
     let mut last = None;
     for address in addresses(target, settings).await? {
@@ -231,7 +231,7 @@ fn silence(settings: &SshSettings) -> Option<Duration> {
     settings.alive_interval.map(|interval| interval.saturating_mul(times))
 }
 
-fn config(settings: &SshSettings, check: &HostKeyCheck) -> Config {
+pub(super) fn config(settings: &SshSettings, check: &HostKeyCheck) -> Config {
     let keys = check.known.algorithms(check.host_name());
     // Asked for only where an authority is recorded: a host that has a certificate would show nothing else.
     let certificates = if check.known.has_authority(check.host_name()) { keys.clone() } else { Vec::new() };

@@ -235,6 +235,13 @@ pub(super) fn private_key_of(text: &str, shown: &str, passphrase: Option<&Secret
         .map_err(|_| format!("the passphrase of the key {shown} is wrong"))
 }
 
+/// The fingerprint of the public key that belongs to the text of a private key, encrypted or not. None: it is no private key, or an
+/// encrypted one of a format that does not show its public key.
+pub fn key_fingerprint_of(text: &str) -> Option<String> {
+    let key = PrivateKey::from_openssh(text).ok().or_else(|| decode_secret_key(text, None).ok())?;
+    Some(key_fingerprint(key.public_key()))
+}
+
 fn is_encrypted(text: &str) -> bool {
     PrivateKey::from_openssh(text).is_ok_and(|key| key.is_encrypted())
         || text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")

@@ -5,6 +5,7 @@ mod channel;
 mod connect;
 mod login_keys;
 mod proxy;
+mod scan;
 mod spool;
 mod stall;
 mod verify;
@@ -17,6 +18,9 @@ use async_trait::async_trait;
 use russh::client::{Handle, Msg};
 use russh::{Channel, ChannelMsg, ChannelOpenFailure, Disconnect};
 use tokio::sync::{Semaphore, watch};
+
+pub use self::login_keys::key_fingerprint_of;
+pub use self::scan::{ShownHostKey, scan_host_key};
 
 use self::channel::Line;
 use self::verify::Client;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use self::candidate::Candidate;
 use super::Inventory;
 use crate::kubernetes::LIVE;
+use crate::resource::{STORED, STORED_SUFFIX};
 use crate::value::Value;
 use crate::value::origin::{Diagnostic, Origin};
 
@@ -64,7 +65,7 @@ pub struct SourceKind {
     read: fn(&Candidate, &mut Inventory) -> Result<(), Vec<Diagnostic>>,
 }
 
-/// Reads a source into the inventory; gives its absolute path, or a comma list or `kube:...` back as it is.
+/// Reads a source into the inventory; gives its absolute path, or a comma list, `kube:...` or `stored:...` back as it is.
 pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<PathBuf, Vec<Diagnostic>> {
     if source.contains(',') && !Path::new(source).exists() {
         read_one(inventory, &Candidate::list_candidate(source))?;
@@ -74,7 +75,15 @@ pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<Pat
         resource::read_live(inventory, asked)?;
         return Ok(source.into());
     }
+    if let Some(file) = source.strip_prefix(STORED) {
+        resource::read_stored(inventory, Path::new(file))?;
+        return Ok(source.into());
+    }
     let path = without_dots(&inventory.allowed.surroundings.absolute(source));
+    if source.ends_with(STORED_SUFFIX) {
+        let message = format!("{} is a document of windlass serve", path.display());
+        return Err(Diagnostic::new(message, None).hint("plan and apply it through the server").into());
+    }
     if !path.exists() {
         return Err(Diagnostic::new(format!("no such inventory: {source:?}"), None)
             .hint(format!("to list hosts instead of a file, add a comma: \"{source},\""))
@@ -108,8 +117,8 @@ fn read_one(inventory: &mut Inventory, candidate: &Candidate) -> Result<(), Vec<
 /// Whether a name in a directory of sources is none: hidden, variables, documents and left-overs.
 fn is_ignored(name: &str) -> bool {
     const NAMES: [&str; 3] = ["group_vars", "host_vars", "vars_plugins"];
-    const ENDS: [&str; 12] =
-        [".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry"];
+    const ENDS: [&str; 13] =
+        [".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry", STORED_SUFFIX];
     name.starts_with('.') || NAMES.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
 }
 

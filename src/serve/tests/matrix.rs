@@ -5,43 +5,55 @@ use super::super::routes::ROUTES;
 use super::*;
 
 /// Who asks, in the order of the columns below.
-const LOGINS: [Option<&str>; 7] = [
+const LOGINS: [Option<&str>; 8] = [
     None,
     Some("see@prod"),
     Some("see@prod plan@prod"),
+    Some("see@prod edit@prod"),
     Some("see@prod plan@prod approve@prod stop@prod"),
-    Some("see@test plan@test approve@test stop@test"),
+    Some("see@test plan@test edit@test approve@test stop@test"),
     Some("admin@*"),
-    Some("see@* plan@* approve@* stop@* admin@*"),
+    Some("see@* plan@* edit@* approve@* stop@* admin@*"),
 ];
 
 /// What each answers: of a path of the deployment prod and of a run of it. 409, 404 NoPlan and 422 are what becomes of a request that
 /// was let through.
-const EXPECTED: [(&str, &str); 24] = [
-    ("POST /sessions", "422 422 422 422 422 422 422"),
-    ("GET /session", "401 200 200 200 200 200 200"),
-    ("DELETE /session", "401 400 400 400 400 400 400"),
-    ("POST /session/password", "401 422 422 422 422 422 422"),
-    ("GET /sessions", "401 200 200 200 200 200 200"),
-    ("DELETE /sessions/{session}", "401 404 404 404 404 404 404"),
-    ("GET /deployments", "401 200 200 200 200 200 200"),
-    ("GET /deployments/{deployment}", "401 200 200 200 404 404 200"),
-    ("GET /deployments/{deployment}/document", "401 200 200 200 404 404 200"),
-    ("GET /deployments/{deployment}/status", "401 404 NoStatus 404 NoStatus 404 NoStatus 404 404 404 NoStatus"),
-    ("POST /deployments/{deployment}/runs", "401 422 422 422 404 404 422"),
-    ("GET /plans/{run}", "401 404 NoPlan 404 NoPlan 404 NoPlan 404 404 404 NoPlan"),
-    ("GET /runs", "401 200 200 200 200 200 200"),
-    ("GET /runs/{run}", "401 200 200 200 404 404 200"),
-    ("GET /runs/{run}/tasks", "401 200 200 200 404 404 200"),
-    ("GET /runs/{run}/events", "401 200 200 200 404 404 200"),
-    ("GET /runs/{run}/log", "401 200 200 200 404 404 200"),
-    ("POST /runs/{run}/stop", "401 403 403 409 404 404 409"),
-    ("GET /tokens", "401 403 403 403 403 200 200"),
-    ("POST /tokens", "401 403 403 403 403 422 422"),
-    ("DELETE /tokens/{token}", "401 403 403 403 403 404 404"),
-    ("GET /audit", "401 403 403 403 403 200 200"),
-    ("GET /proof", "400 400 400 400 400 400 400"),
-    ("GET /openapi.json", "200 200 200 200 200 200 200"),
+const EXPECTED: [(&str, &str); 32] = [
+    ("POST /sessions", "422 422 422 422 422 422 422 422"),
+    ("GET /session", "401 200 200 200 200 200 200 200"),
+    ("DELETE /session", "401 400 400 400 400 400 400 400"),
+    ("POST /session/password", "401 422 422 422 422 422 422 422"),
+    ("GET /sessions", "401 200 200 200 200 200 200 200"),
+    ("DELETE /sessions/{session}", "401 404 404 404 404 404 404 404"),
+    ("GET /deployments", "401 200 200 200 200 200 200 200"),
+    ("GET /deployments/{deployment}", "401 200 200 200 200 404 404 200"),
+    ("GET /deployments/{deployment}/document", "401 200 200 200 200 404 404 200"),
+    ("PUT /deployments/{deployment}/document", "401 403 403 428 403 404 404 428"),
+    ("DELETE /deployments/{deployment}/document", "401 403 403 428 403 404 404 428"),
+    ("GET /deployments/{deployment}/credentials", "401 200 200 200 200 404 404 200"),
+    ("PUT /deployments/{deployment}/credentials/{credential}", "401 403 403 422 403 404 404 422"),
+    ("DELETE /deployments/{deployment}/credentials/{credential}", "401 403 403 404 403 404 404 404"),
+    ("POST /deployments/{deployment}/host-keys", "401 403 403 422 403 404 404 422"),
+    ("GET /allowed", "401 403 403 200 403 200 403 200"),
+    ("POST /check", "401 403 403 200 403 200 403 200"),
+    (
+        "GET /deployments/{deployment}/status",
+        "401 404 NoStatus 404 NoStatus 404 NoStatus 404 NoStatus 404 404 404 NoStatus",
+    ),
+    ("POST /deployments/{deployment}/runs", "401 422 422 422 422 404 404 422"),
+    ("GET /plans/{run}", "401 404 NoPlan 404 NoPlan 404 NoPlan 404 NoPlan 404 404 404 NoPlan"),
+    ("GET /runs", "401 200 200 200 200 200 200 200"),
+    ("GET /runs/{run}", "401 200 200 200 200 404 404 200"),
+    ("GET /runs/{run}/tasks", "401 200 200 200 200 404 404 200"),
+    ("GET /runs/{run}/events", "401 200 200 200 200 404 404 200"),
+    ("GET /runs/{run}/log", "401 200 200 200 200 404 404 200"),
+    ("POST /runs/{run}/stop", "401 403 403 403 409 404 404 409"),
+    ("GET /tokens", "401 403 403 403 403 403 200 200"),
+    ("POST /tokens", "401 403 403 403 403 403 422 422"),
+    ("DELETE /tokens/{token}", "401 403 403 403 403 403 404 404"),
+    ("GET /audit", "401 403 403 403 403 403 200 200"),
+    ("GET /proof", "400 400 400 400 400 400 400 400"),
+    ("GET /openapi.json", "200 200 200 200 200 200 200 200"),
 ];
 
 #[tokio::test]
@@ -54,10 +66,12 @@ async fn every_route_answers_every_login_as_it_should() {
     let mut found = Vec::new();
     for route in ROUTES {
         let path = route.path.replace("{deployment}", "prod").replace("{run}", &run.to_string());
-        let path = format!("{API}{}", path.replace("{token}", "none").replace("{session}", "none"));
+        let path = path.replace("{token}", "none").replace("{session}", "none").replace("{credential}", "login");
+        let path = format!("{API}{path}");
         let mut answers = Vec::new();
         for token in &tokens {
-            let answer = fixture.ask(route.method.method().as_str(), &path, token.as_deref(), None).await;
+            let kind = if route.takes_document { guard::YAML } else { "application/json" };
+            let answer = fixture.ask_as(kind, route.method.method().as_str(), &path, token.as_deref(), &[], "").await;
             let code = if answer.text.starts_with('{') { answer.code() } else { String::new() };
             let shown =
                 if ["NoStatus", "NoPlan"].contains(&code.as_str()) { format!(" {code}") } else { String::new() };

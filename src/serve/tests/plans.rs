@@ -5,7 +5,7 @@ use crate::deployment::plan::{LAYOUT, Observed, Plan, PlannedStage, StageState, 
 use crate::deployment::stage::Stage;
 use crate::serve::processes::StartedCommand;
 
-fn plan(states: &[(Stage, StageState, &str)]) -> Plan {
+pub(super) fn plan(states: &[(Stage, StageState, &str)]) -> Plan {
     let stages = states.iter().map(|(stage, state, host)| PlannedStage {
         stage: *stage,
         state: *state,
@@ -29,7 +29,7 @@ pub(super) fn differing_plan() -> Plan {
 }
 
 /// Saves a plan as that of a run of `plan`, and returns the run and the digest.
-fn save(fixture: &Fixture, plan: &Plan, seconds: u64) -> (String, String) {
+pub(super) fn save(fixture: &Fixture, plan: &Plan, seconds: u64) -> (String, String) {
     save_by(fixture, plan, "alice@workstation", seconds)
 }
 
@@ -152,7 +152,7 @@ async fn no_more_runs_than_allowed_and_one_that_changes_are_started() {
     write_program(&program, "#!/bin/sh\nwhile [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
     let processes = Processes::new(program, Vec::new(), &directory.join("state"), 2);
     let start = |run, deployment, changes| {
-        let command = StartedCommand { deployment, by: "alice", arguments: &[], changes };
+        let command = StartedCommand { deployment, by: "alice", arguments: &[], changes, handed: None };
         processes.start_command(&fixture.server.stores, run, &command)
     };
     let mut store = fixture.store();
@@ -239,7 +239,7 @@ async fn a_run_that_cannot_be_seen_is_stopped_and_makes_room() {
     write_program(&program, "#!/bin/sh\necho $$ >\"${0%/*}/pid\"\nexec sleep 60\n");
     let processes = Processes::new(program, Vec::new(), &directory.join("state"), 1);
     let run = RunId::new_at(UNIX_EPOCH);
-    let command = StartedCommand { deployment: "prod", by: "alice", arguments: &[], changes: true };
+    let command = StartedCommand { deployment: "prod", by: "alice", arguments: &[], changes: true, handed: None };
     // The one open store is in use, and no other one can be opened.
     std::fs::set_permissions(directory.join("state"), std::fs::Permissions::from_mode(0o777)).unwrap();
     let stores = &fixture.server.stores;

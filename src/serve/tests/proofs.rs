@@ -15,6 +15,8 @@ async fn listen(fixture: &Fixture) -> (SocketAddr, oneshot::Sender<()>) {
         tls: None,
         hosts: Vec::new(),
         deployments: fixture.directory.path().join("deployments"),
+        documents: fixture.directory.path().join("state/documents"),
+        credentials_key: None,
         limits: ForeignResourceLimits::default(),
         directory: fixture.directory.path().join("state"),
         program: fixture.directory.path().join("program"),

@@ -37,6 +37,8 @@ fn options(directory: &Path, listen: &str) -> ServeOptions {
         tls: Some(files(directory)),
         hosts: Vec::new(),
         deployments,
+        documents: directory.join("state/documents"),
+        credentials_key: None,
         limits: ForeignResourceLimits::default(),
         directory: directory.join("state"),
         program: directory.join("program"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::Candidate;
 use crate::connection::Confinement;
-use crate::credentials::{Credentials, SecretStore};
+use crate::credentials::{Credentials, HandedSecrets, SecretStore};
 use crate::inventory::Inventory;
 use crate::kubernetes::{Cluster, LIVE, LiveName};
 use crate::resource::names::{group, variable};
@@ -19,7 +19,7 @@ use crate::resource::{self, Component, ComponentEntry, Deployment, Places, Resou
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::{Value, Vars, mapping};
 
-use secrets::Secrets;
+use secrets::{SecretSource, Secrets};
 
 /// A file with documents of our kinds.
 pub(super) fn accepts_resource(candidate: &Candidate) -> bool {
@@ -42,7 +42,8 @@ pub(super) fn read_deployment(candidate: &Candidate, inventory: &mut Inventory) 
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
             let around = inventory.allowed.surroundings.clone();
-            put(inventory, deployment, Some(&candidate.path), Cluster { context: None, around }, None)?;
+            let cluster = SecretSource::Cluster(Cluster { context: None, around });
+            put(inventory, deployment, Some(&candidate.path), cluster, None)?;
         }
     }
     Ok(())
@@ -71,20 +72,31 @@ pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Ve
                 return Err(Diagnostic::new(message, Some(&deployment.node.origin)).into());
             }
             let store = SecretStore::of_deployment(cluster.clone(), asked, &live, deployment.credentials());
-            put(inventory, deployment, None, cluster.clone(), Some(store))?;
+            let credentials = Credentials::Secret(Arc::new(store));
+            put(inventory, deployment, None, SecretSource::Cluster(cluster.clone()), Some(credentials))?;
         }
     }
     Ok(())
 }
 
+/// Reads a document that a server stores. Its Secrets are what the server hands over, and no cluster's.
+pub(super) fn read_stored(inventory: &mut Inventory, file: &Path) -> Result<(), Vec<Diagnostic>> {
+    let deployment = resource::load_stored(file, &inventory.allowed)?;
+    let handed = HandedSecrets::handed_to_process(&inventory.allowed.surroundings)
+        .map_err(|why| Diagnostic::new(format!("cannot read the secrets for {}: {why}", file.display()), None))?;
+    let directory = file.parent().unwrap_or(Path::new("/")).join("credentials").join(&deployment.name);
+    put(inventory, deployment, None, SecretSource::Handed(handed), Some(Credentials::Directory(directory)))?;
+    Ok(())
+}
+
 /// Puts a deployment's hosts, groups and variables into the inventory. `file` is where it was read, if it was a file;
-/// `cluster` has the Secrets that it refers to; `store` has its credentials, if they are not in a directory.
+/// `source` has the Secrets that it refers to; `credentials` are its own, if they are not beside its file.
 fn put(
     inventory: &mut Inventory,
     deployment: Deployment,
     file: Option<&Path>,
-    cluster: Cluster,
-    store: Option<SecretStore>,
+    source: SecretSource,
+    credentials: Option<Credentials>,
 ) -> Result<(), Diagnostic> {
     if let Some(other) = inventory.deployments.first() {
         let message = format!(
@@ -104,14 +116,11 @@ fn put(
     }
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
     let places = deployment.places();
-    let secrets = Secrets::of_deployment(&deployment, cluster, &inventory.keyring);
+    let secrets = Secrets::of_deployment(&deployment, source, &inventory.keyring);
     let whole = inventory.put_group(group::DEPLOYMENT);
     whole.priority = 0;
     whole.vars = variables::deployment_vars(&deployment, &places, &secrets);
-    let credentials = match store {
-        Some(store) => Credentials::Secret(Arc::new(store)),
-        None => Credentials::Directory(deployment.credentials()),
-    };
+    let credentials = credentials.unwrap_or_else(|| Credentials::Directory(deployment.credentials()));
     if deployment.trust == Trust::Foreign {
         whole.vars.insert(variable::CREDENTIALS_DIR.into(), credentials.value());
     }

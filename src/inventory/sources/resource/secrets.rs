@@ -2,11 +2,21 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
+use crate::credentials::HandedSecrets;
 use crate::kubernetes::Cluster;
 use crate::resource::{Deployment, Places, Reference, SecretKey};
 use crate::value::vault::{self, Keyring};
 use crate::value::{Deferred, Value, read};
+
+/// Where Secrets are.
+#[derive(Debug, Clone)]
+pub(super) enum SecretSource {
+    Cluster(Cluster),
+    /// A server handed them over: those of one deployment, whatever namespace is named.
+    Handed(Arc<HandedSecrets>),
+}
 
 /// What is needed to follow references.
 #[derive(Debug, Clone)]
@@ -15,16 +25,16 @@ pub(super) struct Secrets {
     places: Places,
     /// The namespace of Secrets that name none.
     namespace: Option<String>,
-    cluster: Cluster,
+    source: SecretSource,
     keyring: Keyring,
 }
 
 impl Secrets {
-    pub(super) fn of_deployment(deployment: &Deployment, cluster: Cluster, keyring: &Keyring) -> Secrets {
+    pub(super) fn of_deployment(deployment: &Deployment, source: SecretSource, keyring: &Keyring) -> Secrets {
         Secrets {
             places: deployment.places(),
             namespace: deployment.namespace.clone(),
-            cluster,
+            source,
             keyring: keyring.clone(),
         }
     }
@@ -71,7 +81,10 @@ impl Secrets {
             Reference { command: Some(words), .. } => {
                 format!("the output of {}", words.first().map_or("nothing", String::as_str))
             }
-            Reference { secret: Some(secret), .. } => format!("the Kubernetes Secret {}", self.label(secret)),
+            Reference { secret: Some(secret), .. } => match &self.source {
+                SecretSource::Cluster(_) => format!("the Kubernetes Secret {}", self.label(secret)),
+                SecretSource::Handed(_) => format!("the credential {}, key {}", secret.name, secret.key),
+            },
             _ => "a vault value".to_owned(),
         }
     }
@@ -93,9 +106,12 @@ impl Secrets {
             Reference { env: Some(name), .. } => self.variable(name),
             Reference { vault: Some(text), .. } => self.opened(text.clone()).map(without_newline),
             Reference { command: Some(words), .. } => self.printed(words),
-            Reference { secret: Some(secret), .. } => {
-                self.cluster.read_secret(&self.namespace(secret), &secret.name, &secret.key)
-            }
+            Reference { secret: Some(secret), .. } => match &self.source {
+                SecretSource::Cluster(cluster) => {
+                    cluster.read_secret(&self.namespace(secret), &secret.name, &secret.key)
+                }
+                SecretSource::Handed(handed) => handed.handed_secret(&secret.name, &secret.key),
+            },
             _ => Err("the reference is empty".to_owned()),
         }
     }

@@ -1,0 +1,81 @@
+//! Documents that a server stores for those who send them: foreign, wherever they lie. A file of them is no inventory by itself, so that
+//! none is read as the user's own when its name is given without what marks it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Deployment, ForeignResourceLimits, Resource, Trust, of_source};
+use crate::value::origin::{Diagnostic, Source};
+use crate::value::read;
+
+/// What the name of a stored document begins with, where a file could be named, too: `stored:/PATH/NAME.document`.
+pub const STORED: &str = "stored:";
+
+/// How the names of their files end. No kind of inventory has it.
+pub const STORED_SUFFIX: &str = ".document";
+
+/// The namespace of stored documents that name none. Their Secrets are those of their own deployment, whatever they name.
+const NAMESPACE: &str = "default";
+
+/// The longest name of a deployment whose document is stored.
+const LONGEST_NAME: usize = 63;
+
+/// Whether a deployment whose document is stored may have this name, which is that of its file, too.
+pub fn is_stored_name(name: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty()
+        && name.len() <= LONGEST_NAME
+        && name.bytes().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+/// Reads a document: one deployment, with the name that it is stored under. None: any. `shown` is what complaints call it.
+///
+/// # Errors
+/// All that is wrong with it, and all that a foreign document must not say, each with its place.
+pub fn read_stored_text(
+    shown: &str,
+    text: &str,
+    name: Option<&str>,
+    allowed: &ForeignResourceLimits,
+) -> Result<(Deployment, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let source = Arc::new(Source::new(shown, text));
+    let allowed = ForeignResourceLimits { namespace: Some(NAMESPACE.to_owned()), ..allowed.clone() };
+    let (resources, mut warnings) = of_source(&source, Trust::Foreign, &allowed)?;
+    let mut resources = resources.into_iter();
+    let (Some(Resource::KarmadaDeployment(deployment)), None) = (resources.next(), resources.next()) else {
+        let complaint = Diagnostic::new("the document must be one KarmadaDeployment, and nothing else", None);
+        return Err(complaint.into());
+    };
+    let origin = deployment.node.get("metadata").and_then(|metadata| metadata.get("name")).map(|name| &name.origin);
+    match name {
+        Some(name) if name != deployment.name => {
+            let message = format!("metadata.name is {}, and the document is that of {name}", deployment.name);
+            Err(Diagnostic::new(message, origin).hint("a deployment keeps its name").into())
+        }
+        _ if !is_stored_name(&deployment.name) => {
+            let message = format!("{} cannot be the name of a stored document", deployment.name);
+            Err(Diagnostic::new(message, origin).into())
+        }
+        _ => {
+            warnings.extend(deployment.warnings());
+            Ok((deployment, warnings))
+        }
+    }
+}
+
+/// Reads the file of a stored document, which has the deployment's name.
+///
+/// # Errors
+/// It cannot be read, or as for [`read_stored_text`].
+pub fn load_stored(path: &Path, allowed: &ForeignResourceLimits) -> Result<Deployment, Vec<Diagnostic>> {
+    let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(STORED_SUFFIX));
+    let Some(name) = name.filter(|name| is_stored_name(name)) else {
+        let message = format!("{} is not the file of a stored document", path.display());
+        return Err(Diagnostic::new(message, None).into());
+    };
+    let unreadable = |error| Diagnostic::new(format!("cannot read {}: {error}", path.display()), None);
+    let text = read::read_text(path).map_err(unreadable)?;
+    Ok(read_stored_text(&format!("{STORED}{}", path.display()), &text, Some(name), allowed)?.0)
+}

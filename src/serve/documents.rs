@@ -1,0 +1,227 @@
+//! The documents of deployments. Those that came through the API are in a directory of the server's own, and are never read as a person's:
+//! see [`crate::resource::STORED`]. Files that a person wrote are shown, and not changed.
+
+use std::fs::{File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::access::sha256_hex;
+use super::call::Call;
+use super::complaints::{document_text, judged};
+use super::deployments::{file_name_of, named_deployment, read_deployments};
+use super::problem::Problem;
+use super::{ServeError, Server, answers, runs};
+use crate::resource::{STORED_SUFFIX, is_stored_name};
+use crate::value::ownership::written_by_others;
+
+/// A document that was stored.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct StoredDocument {
+    deployment: String,
+    /// SHA-256 of the text. In quotes it is the ETag.
+    digest: String,
+    /// Whether there was none before.
+    created: bool,
+}
+
+/// What must be there for a change.
+enum Precondition {
+    Absent,
+    /// One of these digests.
+    Digest(Vec<String>),
+}
+
+impl Precondition {
+    fn of_headers(headers: &HeaderMap) -> Result<Precondition, Problem> {
+        let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+        match (text(header::IF_MATCH), text(header::IF_NONE_MATCH)) {
+            (None, Some("*")) => Ok(Precondition::Absent),
+            (Some(tags), None) if tags.trim() != "*" => {
+                // A weak one says nothing of the text.
+                let strong = tags.split(',').filter_map(|tag| tag.trim().strip_prefix('"')?.strip_suffix('"'));
+                Ok(Precondition::Digest(strong.map(str::to_owned).collect()))
+            }
+            _ => {
+                let detail = "a change of a document needs If-Match with the ETag of the document that was read; a new one If-None-Match: *";
+                Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, "NoPrecondition", detail))
+            }
+        }
+    }
+
+    fn is_met(&self, current: Option<&str>) -> bool {
+        match (self, current) {
+            (Precondition::Absent, None) => true,
+            (Precondition::Digest(digests), Some(current)) => digests.iter().any(|digest| digest == current),
+            _ => false,
+        }
+    }
+
+    fn failed(&self, current: Option<&str>) -> Problem {
+        let (detail, given) = match (self, current) {
+            (Precondition::Absent, _) => ("there is a document of this name already", None),
+            (Precondition::Digest(digests), None) => ("the document was deleted", digests.first()),
+            (Precondition::Digest(digests), Some(_)) => ("the document was changed since it was read", digests.first()),
+        };
+        Problem::new(StatusCode::PRECONDITION_FAILED, "DocumentChanged", detail)
+            .with_digests(given.cloned(), current.map(str::to_owned))
+            .with_hint("read it again, and make your change in what is there now")
+    }
+}
+
+/// Makes the directory of documents, if it is not there, for this user alone.
+///
+/// # Errors
+/// It cannot be used, or another user can write to it.
+pub(super) fn prepare_documents(directory: &Path) -> Result<PathBuf, ServeError> {
+    let failed = |source| ServeError::Directory { path: directory.to_owned(), source };
+    make_private(directory).map_err(failed)?;
+    let directory = directory.canonicalize().map_err(failed)?;
+    match written_by_others(&directory).map_err(failed)? {
+        Some(path) => Err(ServeError::NotOwn { path }),
+        None => Ok(directory),
+    }
+}
+
+/// A directory for this user alone.
+pub(super) fn make_private(directory: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+fn document_path(server: &Server, name: &str) -> PathBuf {
+    server.documents.join(format!("{name}{STORED_SUFFIX}"))
+}
+
+/// The text of a stored document, with its digest.
+fn stored_text(path: &Path) -> Result<Option<(String, String)>, Problem> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let digest = sha256_hex(text.as_bytes());
+            Ok(Some((text, digest)))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Problem::internal(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// Holds the directory of documents until it is dropped: also against another server that uses it.
+fn hold_documents(server: &Server) -> Result<File, Problem> {
+    let path = server.documents.join(".lock");
+    let failed = |error| Problem::internal(format!("{}: {error}", path.display()));
+    let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    Ok(lock)
+}
+
+pub(super) fn invalid_name() -> Problem {
+    let detail = "a name has at most 63 lower-case letters, digits and dashes, and no dash at its ends";
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "InvalidName", detail)
+}
+
+/// Refuses to change what a person wrote.
+pub(super) fn refuse_own_file(server: &Server, name: &str) -> Result<(), Problem> {
+    let Some(file) = read_deployments(server)?.into_iter().find(|file| !file.stored && file.name == name) else {
+        return Ok(());
+    };
+    let detail = format!(
+        "{} is a file that a person wrote on the server: it can only be changed there",
+        file_name_of(&file.path)
+    );
+    Err(Problem::conflict("OwnFile", detail).with_hint("give the new deployment another name"))
+}
+
+/// Writes a file whole, or not at all.
+pub(super) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mode = path.metadata().map_or(0o600, |before| before.permissions().mode() & 0o777);
+    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(directory)?.sync_all()
+}
+
+/// The document of a deployment: a person's file, or a stored one.
+pub(super) async fn show_document(call: Call) -> Result<Response, Problem> {
+    let text = named_deployment(call, |_, file| std::fs::read_to_string(&file.path).map_err(Problem::internal)).await?;
+    let tag = etag(&sha256_hex(text.as_bytes()))?;
+    let mut response = answers::text(text);
+    response.headers_mut().insert(header::ETAG, tag);
+    Ok(response)
+}
+
+fn etag(digest: &str) -> Result<HeaderValue, Problem> {
+    format!("\"{digest}\"").parse().map_err(Problem::internal)
+}
+
+/// Creates a document, or changes the one that was read.
+pub(super) async fn put_document(call: Call) -> Result<Response, Problem> {
+    let name = call.part("deployment").to_owned();
+    let precondition = Precondition::of_headers(&call.headers)?;
+    let text = document_text(&call)?;
+    let digest = sha256_hex(text.as_bytes());
+    call.note.lock().detail = format!("document {digest}");
+    if !is_stored_name(&name) {
+        return Err(invalid_name());
+    }
+    let new_digest = digest.clone();
+    let put = move |server: &Server| {
+        let _held = hold_documents(server)?;
+        refuse_own_file(server, &name)?;
+        let path = document_path(server, &name);
+        let current = stored_text(&path)?.map(|(_, digest)| digest);
+        // The same request again, maybe as its answer was lost: it is done.
+        let is_done = current.as_deref() == Some(&new_digest);
+        if !is_done && !precondition.is_met(current.as_deref()) {
+            return Err(precondition.failed(current.as_deref()));
+        }
+        judged(&text, Some(&name), &server.limits).map_err(Problem::of_complaints)?;
+        if !is_done {
+            write_whole(&path, &text)
+                .map_err(|error| Problem::internal(format!("cannot write {}: {error}", path.display())))?;
+        }
+        Ok(StoredDocument { deployment: name, digest: new_digest, created: current.is_none() })
+    };
+    let stored = call.server.blocking(put).await?;
+    let status = if stored.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut response = answers::json_answer(status, &stored);
+    response.headers_mut().insert(header::ETAG, etag(&digest)?);
+    Ok(response)
+}
+
+/// Deletes a document with the credentials that came through the API. What is on its hosts stays there; so do the certificates and keys
+/// that windlass made for it.
+pub(super) async fn delete_document(call: Call) -> Result<Response, Problem> {
+    let name = call.part("deployment").to_owned();
+    let precondition = Precondition::of_headers(&call.headers)?;
+    let delete = move |server: &Server| {
+        let _held = hold_documents(server)?;
+        refuse_own_file(server, &name)?;
+        let path = document_path(server, &name);
+        let current = stored_text(&path)?.map(|(_, digest)| digest);
+        let current = current.ok_or_else(|| Problem::not_found("such document"))?;
+        if !precondition.is_met(Some(&current)) {
+            return Err(precondition.failed(Some(&current)));
+        }
+        if let Some(run) = runs::running_runs(server, &name)?.first() {
+            let detail = format!("{} by {} is under way (run {})", run.start.command, run.start.user, run.start.id);
+            return Err(Problem::conflict("AlreadyRunning", detail).with_hint("wait until it has ended, or stop it"));
+        }
+        // First: a document without credentials can be deleted once more.
+        for (credential, _) in server.credentials.list_credentials(&name)? {
+            server.credentials.delete_credential(&name, &credential)?;
+        }
+        let removed = std::fs::remove_file(&path).and_then(|()| File::open(&server.documents)?.sync_all());
+        removed.map_err(|error| Problem::internal(format!("cannot delete {}: {error}", path.display())))?;
+        Ok(current)
+    };
+    let digest = call.server.blocking(delete).await?;
+    call.note.lock().detail = format!("document {digest}");
+    Ok(answers::no_content())
+}
