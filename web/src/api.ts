@@ -2,7 +2,7 @@
 
 import { stored } from './lib/stored'
 
-export type Right = 'see' | 'plan' | 'approve' | 'stop' | 'admin'
+export type Right = 'see' | 'plan' | 'edit' | 'approve' | 'stop' | 'admin'
 export type Rights = Record<string, Right[]>
 export interface Session { name: string; account: string | null; rights: Rights; ends: string; version: string }
 export interface OpenSession {
@@ -45,7 +45,7 @@ export interface RunEvent {
 
 export interface DeploymentSummary { time: string; healthy: boolean; wrong: string[]; run: string }
 export interface Deployment {
-  name: string; file: string; problem: string | null; version: string | null; hosts: string[]; etcd_hosts: string[]
+  name: string; file: string; stored: boolean; problem: string | null; version: string | null; hosts: string[]; etcd_hosts: string[]
   members: string[]; last_run: Run | null; running: string[]; status: DeploymentSummary | null
 }
 export type Days = number | string
@@ -87,7 +87,22 @@ export interface AuditEntry {
 
 export interface Page<T> { items: T[]; next: string | null }
 
+export interface Complaint { message: string; path: string | null; line: number | null; column: number | null; hint: string | null }
+export interface Checked { valid: boolean; name: string | null; digest: string; complaints: Complaint[]; warnings: Complaint[] }
+/** The text of a document, and what names exactly this text. */
+export interface DocumentText { text: string; tag: string }
+
+export type CredentialKind = 'sshKey' | 'password' | 'kubeconfig' | 'privateKey'
+export interface Credential { name: string; kind: CredentialKind; key: string; fingerprint: string | null; set: string; by: string }
+export interface HostKey {
+  name: string; address: string; port: number | null; algorithm: string | null; fingerprint: string | null; problem: string | null
+}
+export interface Allowed { bundles: string[]; files: string[]; hooks: string[]; bastions: string[] }
+
 export class Problem extends Error {
+  /** Of a document that cannot be stored. */
+  complaints: Complaint[] = []
+
   constructor(
     readonly status: number, readonly code: string, detail: string, readonly hint: string | null = null,
     /** In how many seconds to try again. */
@@ -105,17 +120,25 @@ const apiUrl = (path: string) => new URL(`api/v1/${path}`, document.baseURI.repl
 /** The half of a session that is not in its cookie: a cookie goes to every port of 127.0.0.1. */
 const KEY = 'windlass.key'
 
-interface Options { body?: unknown; accept?: string; signal?: AbortSignal }
+interface Options {
+  body?: unknown; accept?: string; signal?: AbortSignal
+  /** A document, instead of a body in JSON. */
+  document?: string
+  /** The text that is to be replaced; null: there must be none. */
+  tag?: string | null
+}
 
 async function request(method: string, path: string, options: Options = {}): Promise<Response> {
-  const { body, accept = 'application/json', signal } = options
+  const { body, accept = 'application/json', signal, document: yaml, tag } = options
   const key = stored.get(KEY)
   const headers: Record<string, string> = { Accept: accept }
   if (key !== null) headers['Windlass-Key'] = key
-  if (method !== 'GET') headers['Content-Type'] = 'application/json'
+  if (method !== 'GET') headers['Content-Type'] = yaml === undefined ? 'application/json' : 'application/yaml'
+  if (tag === null) headers['If-None-Match'] = '*'
+  else if (tag !== undefined) headers['If-Match'] = tag
   let response: Response
   try {
-    response = await fetch(apiUrl(path), { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) })
+    response = await fetch(apiUrl(path), { method, headers, signal, body: yaml ?? (body === undefined ? undefined : JSON.stringify(body)) })
   } catch {
     throw new Problem(0, 'NoConnection', '')
   }
@@ -129,7 +152,10 @@ async function request(method: string, path: string, options: Options = {}): Pro
   }
   const problem = await response.json().catch(() => ({}))
   const detail = problem.detail ?? `${response.status} ${problem.title ?? response.statusText}`
-  throw new Problem(response.status, problem.code ?? '', detail, problem.hint ?? null, Number(response.headers.get('Retry-After') ?? 0))
+  throw Object.assign(
+    new Problem(response.status, problem.code ?? '', detail, problem.hint ?? null, Number(response.headers.get('Retry-After') ?? 0)),
+    { complaints: problem.complaints ?? [] },
+  )
 }
 
 const get = async <T>(path: string): Promise<T> => (await request('GET', path)).json()
@@ -155,7 +181,24 @@ export const api = {
   changePassword: (password: string, new_password: string) => request('POST', 'session/password', { body: { password, new_password } }),
   deployments: () => get<Page<Deployment>>('deployments'),
   deployment: (name: string) => get<Deployment>(`deployments/${part(name)}`),
-  document: (name: string) => text(`deployments/${part(name)}/document`),
+  async document(name: string): Promise<DocumentText> {
+    const response = await request('GET', `deployments/${part(name)}/document`, { accept: 'text/plain' })
+    return { text: await response.text(), tag: response.headers.get('ETag') ?? '' }
+  },
+  /** Writes a document in the place of the one with this tag; null: there must be none. Returns its own tag. */
+  async putDocument(name: string, text: string, tag: string | null): Promise<string> {
+    const response = await request('PUT', `deployments/${part(name)}/document`, { document: text, tag })
+    return response.headers.get('ETag') ?? ''
+  },
+  deleteDocument: (name: string, tag: string) => request('DELETE', `deployments/${part(name)}/document`, { tag }),
+  check: async (text: string, deployment: string): Promise<Checked> =>
+    (await request('POST', `check${query({ deployment })}`, { document: text })).json(),
+  allowed: () => get<Allowed>('allowed'),
+  credentials: (name: string) => get<Page<Credential> & { writable: boolean }>(`deployments/${part(name)}/credentials`),
+  putCredential: async (name: string, credential: string, kind: CredentialKind, value: string): Promise<Credential> =>
+    (await request('PUT', `deployments/${part(name)}/credentials/${part(credential)}`, { body: { kind, value } })).json(),
+  hostKeys: async (name: string, hosts: { name: string; address: string; port: number | null }[]) =>
+    (await post<Page<HostKey>>(`deployments/${part(name)}/host-keys`, { hosts })).items,
   status: (name: string) => get<StatusAnswer>(`deployments/${part(name)}/status`),
   start: (name: string, command: { command: 'status' | 'plan' } | { command: 'apply'; plan: string; digest: string; removals: string[] }) =>
     post<Run>(`deployments/${part(name)}/runs`, command),
