@@ -38,6 +38,15 @@ pub enum Error {
          of the resource names"
     )]
     OwnLogin { option: &'static str },
+    #[error(
+        "the keys in {} belong to the deployment {owner}{}; windlass changed nothing\nhint: set credentials_dir to another \
+         directory; if they are the keys of this deployment, set karmada_deployment to {owner}, or correct the name in {}",
+        directory.display(), name.as_ref().map_or_else(String::new, |name| format!(", and not to {name}")),
+        crate::resource::record_path(directory).display()
+    )]
+    KeysOfOthers { directory: PathBuf, owner: String, name: Option<String> },
+    #[error("{0}")]
+    KeysOwner(String),
     #[error(transparent)]
     TableLayout(#[from] TableLayoutError),
     #[error(transparent)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::control::{Control, LockRequest, Progress};
 use super::journal::{self, Journal, Journals};
+use super::keys;
 use super::lock::Lock;
 use super::lock::{self, Holder, LockHost, LockOptions, OpenLockHost, holder};
 use super::stage::{self, Stage};
@@ -59,6 +60,7 @@ impl Deployment {
         let name = text(variable::KARMADA_DEPLOYMENT)?.unwrap_or_else(|| instance.clone());
         let etcd = text(variable::ETCD_INSTANCE)?.unwrap_or_else(|| "etcd".to_owned());
         let etcd_cluster = text(variable::ETCD_CLUSTER_NAME)?.unwrap_or(etcd);
+        keys::refuse_keys_of_others(job, &etcd_cluster)?;
         let directory = format!("{STATE}/{instance}");
         let mut ways = Vec::new();
         let mut addresses = Vec::new();

@@ -56,7 +56,7 @@ const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("
 /// The file does not describe one deployment, the control plane is not installed, or a kubeconfig is not valid.
 pub fn read_admin_kubeconfig(request: &Request<'_>) -> Result<Kubeconfig, Error> {
     let deployment = deployment(request)?;
-    let path = members::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
+    let path = members::admin_kubeconfig(&deployment.credentials()?, &deployment.spec.instance);
     if !path.is_file() {
         return Err(KubeconfigError::NotInstalled { name: deployment.name.clone(), path }.into());
     }

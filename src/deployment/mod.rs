@@ -12,6 +12,7 @@ mod error;
 pub mod etcd;
 mod identity;
 pub mod journal;
+mod keys;
 pub mod kubeconfig;
 pub mod lock;
 pub mod members;

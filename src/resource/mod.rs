@@ -10,6 +10,7 @@ mod deployment;
 mod document;
 mod etcd;
 mod foreign;
+mod keys;
 mod load_balancer;
 mod members;
 pub mod names;
@@ -41,6 +42,7 @@ pub use deployment::{
 };
 pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
+pub use keys::{Sibling, keys_owner, record_path, siblings};
 pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
 pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday, digest_of_spec};
@@ -115,15 +117,6 @@ impl<Spec> NamedResource<Spec> {
     /// What its paths mean.
     pub fn places(&self) -> Places {
         Places { directory: self.directory(), surroundings: self.surroundings.clone() }
-    }
-
-    /// The directory of its certificates and keys. Foreign documents have one each, so that none gets another's.
-    pub fn credentials(&self) -> PathBuf {
-        let all = self.directory().join("credentials");
-        match self.trust {
-            Trust::Own => all,
-            Trust::Foreign => all.join("_api").join(self.namespace.as_deref().unwrap_or("default")).join(&self.name),
-        }
     }
 
     /// A path in the document: absolute, below the home directory, or relative to the document's directory.

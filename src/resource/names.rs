@@ -74,6 +74,7 @@ pub mod variable {
         KARMADA_SERVICE_CIDR = "karmada_service_cidr",
         KARMADA_VERSION = "karmada_version",
         KARMADA_VIRTUAL_ADDRESS = "karmada_virtual_address",
+        KEYS_OWNER = "keys_owner",
         LOAD_BALANCER_INTERFACE = "load_balancer_interface",
         LOAD_BALANCER_PACKAGE_FILES = "load_balancer_package_files",
         LOAD_BALANCER_ROUTER_ID = "load_balancer_router_id",

@@ -82,8 +82,9 @@ const MOST_FILES: usize = 1000;
 pub(super) fn read_deployments(server: &Server) -> Result<Vec<DeploymentFile>, Problem> {
     let own = paths_in(&server.deployments, is_document)?;
     let stored = paths_in(&server.documents, is_stored)?;
-    let own = own.iter().filter_map(|path| read_deployment(server, path, false));
-    let stored = stored.iter().filter_map(|path| read_deployment(server, path, true));
+    let siblings = resource::siblings(&server.deployments);
+    let own = own.iter().filter_map(|path| read_deployment(server, path, Some(&siblings)));
+    let stored = stored.iter().filter_map(|path| read_deployment(server, path, None));
     let mut files: Vec<DeploymentFile> = own.chain(stored).collect();
     files.sort_by(|a, b| a.name.cmp(&b.name));
     for at in 1..files.len() {
@@ -138,8 +139,9 @@ fn directory_of_others(path: &Path) -> std::io::Result<Option<PathBuf>> {
     Err(std::io::Error::other("too many links"))
 }
 
-/// None: it is not about a deployment.
-fn read_deployment(server: &Server, path: &Path, stored: bool) -> Option<DeploymentFile> {
+/// `siblings`: the deployments of its directory; none for a document that the server stores. None: it is not about a deployment.
+fn read_deployment(server: &Server, path: &Path, siblings: Option<&[resource::Sibling]>) -> Option<DeploymentFile> {
+    let stored = siblings.is_none();
     let unusable = |problem: String| {
         let file = file_name_of(path);
         let name = file.strip_suffix(STORED_SUFFIX).unwrap_or(&file).to_owned();
@@ -153,6 +155,9 @@ fn read_deployment(server: &Server, path: &Path, stored: bool) -> Option<Deploym
         Err(error) => return unusable(error.to_string()),
         Ok(_) => {}
     }
+    // The directories are not for everybody to know.
+    let directory = path.parent().unwrap_or(path).display().to_string();
+    let short = |text: String| text.replace(&format!("{directory}/"), "");
     match directory_of_others(path) {
         Ok(None) => {}
         Ok(Some(_)) => {
@@ -167,8 +172,6 @@ fn read_deployment(server: &Server, path: &Path, stored: bool) -> Option<Deploym
     let resources = match read {
         Ok(resources) => resources,
         Err(complaints) => {
-            // The directory is not for everybody to know.
-            let short = |text: String| text.replace(&path.display().to_string(), &file_name_of(path));
             let texts = complaints.iter().map(|complaint| short(complaint.to_string()));
             return unusable(texts.collect::<Vec<_>>().join("\n"));
         }
@@ -178,14 +181,12 @@ fn read_deployment(server: &Server, path: &Path, stored: bool) -> Option<Deploym
         _ => None,
     });
     let deployment = deployments.next()?;
-    let more = deployments.next().is_some();
-    Some(DeploymentFile {
-        name: deployment.name,
-        path: path.to_owned(),
-        stored,
-        problem: more.then(|| "the file has more than one KarmadaDeployment: give each its own file".to_owned()),
-        spec: Some(deployment.spec),
-    })
+    let several = "the file has more than one KarmadaDeployment: give each its own file".to_owned();
+    let problem = deployments.next().map(|_| several).or_else(|| {
+        let complaint = deployment.credentials_among(siblings?).err()?;
+        Some(short(complaint.to_string()))
+    });
+    Some(DeploymentFile { name: deployment.name, path: path.to_owned(), stored, problem, spec: Some(deployment.spec) })
 }
 
 /// The file of a deployment that can be used.

@@ -167,7 +167,7 @@ fn names_that_the_configuration_allows_become_its_paths() {
     assert_eq!(deployment.spec.hooks[0].playbook, "/srv/notify.yml");
     let secret = deployment.spec.ssh.as_ref().unwrap().private_key.as_ref().unwrap().secret.as_ref().unwrap();
     assert_eq!(secret.namespace.as_deref(), Some("team"));
-    assert!(deployment.credentials().ends_with("credentials/_api/team/prod"));
+    assert!(deployment.credentials().unwrap().ends_with("credentials/_api/team/prod"));
     // The user's own document has no such limits.
     assert_eq!(read(GOOD, Trust::Own, &ForeignResourceLimits::default()).unwrap().spec.bundle, "karmada-1.18");
 }

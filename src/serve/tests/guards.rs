@@ -265,4 +265,13 @@ async fn a_file_that_cannot_be_used_says_why() {
     let start = serde_json::json!({"command": "plan"});
     let answer = fixture.ask("POST", "/api/v1/deployments/test/runs", Some(&token), Some(start)).await;
     assert_eq!((answer.status.as_u16(), answer.code().as_str()), (409, "InvalidDocument"));
+    // Keys of an earlier version that several files would use.
+    std::fs::create_dir_all(directory.join("credentials/etcd/hosts")).unwrap();
+    let prod = fixture.ask("GET", "/api/v1/deployments/prod", Some(&token), None).await.json();
+    let problem = prod["problem"].as_str().unwrap();
+    assert!(
+        problem.contains("credentials/etcd has the keys of a deployment, and nothing says whose they are"),
+        "{problem}"
+    );
+    assert!(!problem.contains(&*directory.to_string_lossy()), "{problem}");
 }

@@ -71,7 +71,7 @@ pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Ve
                 let message = format!("{LIVE}{asked}: the API server returned a different object");
                 return Err(Diagnostic::new(message, Some(&deployment.node.origin)).into());
             }
-            let store = SecretStore::of_deployment(cluster.clone(), asked, &live, deployment.credentials());
+            let store = SecretStore::of_deployment(cluster.clone(), asked, &live, deployment.credentials()?);
             let credentials = Credentials::Secret(Arc::new(store));
             put(inventory, deployment, None, SecretSource::Cluster(cluster.clone()), Some(credentials))?;
         }
@@ -117,12 +117,21 @@ fn put(
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
     let places = deployment.places();
     let secrets = Secrets::of_deployment(&deployment, source, &inventory.keyring);
+    let usual = deployment.directory().join("credentials");
+    let credentials = match credentials {
+        Some(credentials) => credentials,
+        None => Credentials::Directory(deployment.credentials()?),
+    };
     let whole = inventory.put_group(group::DEPLOYMENT);
     whole.priority = 0;
     whole.vars = variables::deployment_vars(&deployment, &places, &secrets);
-    let credentials = credentials.unwrap_or_else(|| Credentials::Directory(deployment.credentials()));
-    if deployment.trust == Trust::Foreign {
+    // The roles know the usual one.
+    if !matches!(&credentials, Credentials::Directory(directory) if *directory == usual) {
         whole.vars.insert(variable::CREDENTIALS_DIR.into(), credentials.value());
+    }
+    // Nobody else has its directory.
+    if deployment.trust == Trust::Foreign {
+        whole.vars.insert(variable::KEYS_OWNER.into(), Value::from(""));
     }
     inventory.credentials = Some(credentials);
     put_hosts(inventory, &deployment, &places, file);

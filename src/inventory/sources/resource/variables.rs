@@ -20,9 +20,8 @@ pub(super) fn deployment_vars(deployment: &Deployment, places: &Places, secrets:
     set(variable::KARMADA_DEPLOYMENT, text(&deployment.name));
     set(variable::KARMADA_INSTANCE, text(&spec.instance));
     set(variable::KARMADA_BUNDLE, text(&places.resolve_given(&spec.bundle).to_string_lossy()));
-    // Two deployments in one directory share no authority.
     if spec.instance != "karmada" {
-        set(variable::ETCD_CLUSTER_NAME, text(&format!("{}-etcd", spec.instance)));
+        set(variable::ETCD_CLUSTER_NAME, text(&deployment.etcd_cluster()));
     }
     for (name, given) in [
         (variable::KARMADA_VERSION, &spec.version),
