@@ -1,6 +1,7 @@
 //! A document against the schema of its kind: the fields one by one, then the CEL rules. What is refused, and where, is
 //! what an API server refuses with the same schema.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use fancy_regex::Regex;
@@ -13,10 +14,21 @@ use crate::value::nearest::did_you_mean;
 use crate::value::origin::{Diagnostic, Origin, Source};
 use crate::value::yaml::{Node, NodeKind};
 
+/// How many complaints a document gets at most: it may be of somebody who wants many.
+const MOST_COMPLAINTS: usize = 100;
+
 /// Checks the field `name` of a mapping; gives its value with defaults filled in. Errors are added to `complaints`.
 pub(super) fn check_fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Diagnostic>) -> Json {
     match parent.get(name) {
-        Some(node) => Walk { complaints }.value(schema, node, name),
+        Some(node) => {
+            let mut walk = Walk { complaints, left_out: None, patterns: HashMap::new() };
+            let value = walk.value(schema, node, name);
+            if walk.left_out.is_some() {
+                let message = format!("the document has more mistakes; these are the first {MOST_COMPLAINTS}");
+                complaints.push(Diagnostic::new(message, Some(&node.origin)));
+            }
+            value
+        }
         None => {
             complaints.push(Diagnostic::new(format!("the document has no {name}"), Some(&parent.origin)));
             Json::Null
@@ -58,12 +70,23 @@ fn named(key: &Node) -> String {
 
 struct Walk<'a> {
     complaints: &'a mut Vec<Diagnostic>,
+    /// The last complaint after [`MOST_COMPLAINTS`].
+    left_out: Option<Diagnostic>,
+    /// Those that were needed, compiled.
+    patterns: HashMap<String, Option<Regex>>,
 }
 
 impl Walk<'_> {
     fn refuse(&mut self, path: &str, message: &str, node: &Node) -> &mut Diagnostic {
+        if self.is_full() {
+            return self.left_out.insert(Diagnostic::new("more", None));
+        }
         self.complaints.push(Diagnostic::new(format!("{path} {message}"), Some(&node.origin)));
         self.complaints.last_mut().expect("it was just inserted")
+    }
+
+    fn is_full(&self) -> bool {
+        self.complaints.len() >= MOST_COMPLAINTS
     }
 
     /// The value as JSON, defaults filled in; what is wrong in it is null.
@@ -124,7 +147,9 @@ impl Walk<'_> {
         let none = Map::new();
         let properties = schema["properties"].as_object().unwrap_or(&none);
         let others = Some(&schema["additionalProperties"]).filter(|others| others.is_object());
-        self.within(schema, ["minProperties", "maxProperties"], pairs.len(), "entries", node, path);
+        if !self.within(schema, ["minProperties", "maxProperties"], pairs.len(), "entries", node, path) {
+            return Json::Object(object);
+        }
         for (key, value) in pairs {
             let Some(name) = key.as_str() else {
                 self.refuse(path, &format!("has a key that is not a string: {}", key.what()), key).hint =
@@ -132,7 +157,10 @@ impl Walk<'_> {
                 continue;
             };
             let Some(schema) = properties.get(name).or(others) else {
-                self.complaints.push(unknown(key, path, properties.keys().map(String::as_str)));
+                match self.is_full() {
+                    true => self.left_out = Some(Diagnostic::new("more", None)),
+                    false => self.complaints.push(unknown(key, path, properties.keys().map(String::as_str))),
+                }
                 continue;
             };
             object.insert(name.to_owned(), self.value(schema, value, &format!("{path}.{name}")));
@@ -151,7 +179,9 @@ impl Walk<'_> {
     }
 
     fn array(&mut self, schema: &Json, node: &Node, items: &[Node], path: &str) -> Json {
-        self.within(schema, ["minItems", "maxItems"], items.len(), "items", node, path);
+        if !self.within(schema, ["minItems", "maxItems"], items.len(), "items", node, path) {
+            return Json::Array(Vec::new());
+        }
         let mut list = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             list.push(self.value(&schema["items"], item, &format!("{path}[{index}]")));
@@ -162,9 +192,9 @@ impl Walk<'_> {
             None => item.clone(),
         };
         if matches!(schema["x-kubernetes-list-type"].as_str(), Some("set" | "map")) {
-            let identities: Vec<Json> = list.iter().map(identity).collect();
+            let mut seen = HashSet::new();
             for (index, item) in items.iter().enumerate() {
-                if identities[..index].contains(&identities[index]) {
+                if !seen.insert(identity(&list[index]).to_string()) {
                     let what = list[index]["name"].as_str().or(list[index].as_str()).unwrap_or_default();
                     self.refuse(&format!("{path}[{index}]"), &format!("duplicates an earlier item: {what:?}"), item);
                 }
@@ -176,7 +206,12 @@ impl Walk<'_> {
     fn string(&mut self, schema: &Json, node: &Node, text: &str, path: &str) -> Json {
         self.within(schema, ["minLength", "maxLength"], text.chars().count(), "characters", node, path);
         if let Some(pattern) = schema["pattern"].as_str() {
-            let fits = Regex::new(pattern).is_ok_and(|regex| regex.is_match(text).unwrap_or(false));
+            // Compiling one takes longer than all that it is used for.
+            if !self.patterns.contains_key(pattern) {
+                self.patterns.insert(pattern.to_owned(), Regex::new(pattern).ok());
+            }
+            let regex = self.patterns.get(pattern).and_then(Option::as_ref);
+            let fits = regex.is_some_and(|regex| regex.is_match(text).unwrap_or(false));
             if !fits {
                 let wanted = match pattern {
                     ONE_LINE => "must be one line without control characters".to_owned(),
@@ -200,18 +235,20 @@ impl Walk<'_> {
         Json::from(value)
     }
 
-    /// Checks a length against its bounds.
-    fn within(&mut self, schema: &Json, names: [&str; 2], length: usize, what: &str, node: &Node, path: &str) {
+    /// Checks a length against its bounds. Whether it is not too long.
+    fn within(&mut self, schema: &Json, names: [&str; 2], length: usize, what: &str, node: &Node, path: &str) -> bool {
         let bound = |name: &str| schema[name].as_u64().and_then(|bound| usize::try_from(bound).ok());
         if length == 0 && bound(names[0]) == Some(1) {
             self.refuse(path, "must not be empty", node);
-            return;
+            return true;
         }
         let least = bound(names[0]).filter(|least| length < *least).map(|least| format!("at least {least}"));
         let most = bound(names[1]).filter(|most| length > *most).map(|most| format!("at most {most}"));
+        let is_short = most.is_none();
         if let Some(bound) = least.or(most) {
             self.refuse(path, &format!("must have {bound} {what}, this has {length}"), node);
         }
+        is_short
     }
 }
 

@@ -67,6 +67,23 @@ fn everything_wrong_is_reported_at_once_with_its_place() {
     );
 }
 
+/// A document of somebody else must not cost more than it is worth.
+#[test]
+fn many_mistakes_are_reported_up_to_a_limit() {
+    let wrong: String = (0..5000).map(|number| format!("      field{number}: {{a: b}}\n")).collect();
+    let complaints =
+        read(&SMALL.replace("      address: 192.0.2.11\n", &format!("      address: 192.0.2.11\n{wrong}")));
+    let complaints = complaints.unwrap_err();
+    assert_eq!(complaints.len(), 101, "{:?}", complaints.last());
+    assert!(complaints[100].ends_with("the document has more mistakes; these are the first 100"), "{complaints:?}");
+    // The items of a list that is too long are not looked at.
+    let hosts: String = (0..300).map(|number| format!("    - name: H_{number}\n      address: no\n")).collect();
+    let complaints = read(&SMALL.replace("    - name: cp-1\n", &format!("{hosts}    - name: cp-1\n"))).unwrap_err();
+    let of_hosts: Vec<&String> = complaints.iter().filter(|complaint| complaint.contains("spec.hosts")).collect();
+    assert_eq!(of_hosts.len(), 1, "{complaints:?}");
+    assert!(of_hosts[0].contains("must have at most 256 items, this has 301"), "{of_hosts:?}");
+}
+
 #[test]
 fn rules_over_several_fields_name_the_field_that_breaks_them() {
     let complaints = read(&SMALL.replace("hosts: [cp-1]\n  etcd", "hosts: [cp-1, cp-2]\n  etcd")).unwrap_err();

@@ -1,6 +1,6 @@
 //! What is wrong with a document, as the API says it; and the check of a document that is stored nowhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use axum::http::StatusCode;
@@ -80,19 +80,27 @@ pub(super) fn judged(
     }
 }
 
+/// How many complaints an answer has, and how many characters the path of a field.
+const MOST: usize = 100;
+const LONGEST_PATH: usize = 300;
+
 fn of_diagnostics(text: &str, diagnostics: &[Diagnostic]) -> Vec<Complaint> {
-    let mut fields = Vec::new();
-    let source = std::sync::Arc::new(Source::new(SHOWN, text));
-    for node in yaml::parse_with(&source, &mut Vec::new()).unwrap_or_default() {
-        add_fields(&node, String::new(), &mut fields);
+    let diagnostics = &diagnostics[..diagnostics.len().min(MOST)];
+    let place = |diagnostic: &Diagnostic| diagnostic.origin.as_ref().map(|origin| (origin.line, origin.column));
+    // Of these places only: the paths of all fields are much longer than the document.
+    let mut paths: Paths = diagnostics.iter().filter_map(place).map(|place| (place, String::new())).collect();
+    if !paths.is_empty() {
+        let source = std::sync::Arc::new(Source::new(SHOWN, text));
+        for node in yaml::parse_with(&source, &mut Vec::new()).unwrap_or_default() {
+            find_paths(&node, &mut Vec::new(), &mut paths);
+        }
     }
     let complaint = |diagnostic: &Diagnostic| {
-        let place = diagnostic.origin.as_ref().map(|origin| (origin.line, origin.column));
-        // What is written later in the list is deeper.
-        let field = fields.iter().rev().find(|(at, _)| Some(*at) == place);
+        let place = place(diagnostic);
+        let path = place.and_then(|place| paths.get(&place)).filter(|path| !path.is_empty());
         Complaint {
             message: diagnostic.message.clone(),
-            path: field.map(|(_, path)| path.clone()).filter(|path| !path.is_empty()),
+            path: path.cloned(),
             line: place.map(|(line, _)| line),
             column: place.map(|(_, column)| column),
             hint: diagnostic.hint.clone(),
@@ -101,26 +109,53 @@ fn of_diagnostics(text: &str, diagnostics: &[Diagnostic]) -> Vec<Complaint> {
     diagnostics.iter().map(complaint).collect()
 }
 
-type FieldPlace = ((usize, usize), String);
+/// By line and column.
+type Paths = HashMap<(usize, usize), String>;
 
-/// The places of all fields below a node, each with its path.
-fn add_fields(node: &Node, path: String, fields: &mut Vec<FieldPlace>) {
-    fields.push(((node.origin.line, node.origin.column), path.clone()));
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+/// Fills in the paths of the fields below a node whose places are wanted. What is met later is deeper.
+fn find_paths<'a>(node: &'a Node, steps: &mut Vec<Step<'a>>, paths: &mut Paths) {
+    note_path(node, steps, paths);
     match &node.kind {
         NodeKind::Map(pairs) => {
             for (key, value) in pairs {
-                let key_text = key.as_str().unwrap_or("?");
-                let below = if path.is_empty() { key_text.to_owned() } else { format!("{path}.{key_text}") };
-                fields.push(((key.origin.line, key.origin.column), below.clone()));
-                add_fields(value, below, fields);
+                steps.push(Step::Key(key.as_str().unwrap_or("?")));
+                note_path(key, steps, paths);
+                find_paths(value, steps, paths);
+                steps.pop();
             }
         }
         NodeKind::Seq(items) => {
             for (index, item) in items.iter().enumerate() {
-                add_fields(item, format!("{path}[{index}]"), fields);
+                steps.push(Step::Index(index));
+                find_paths(item, steps, paths);
+                steps.pop();
             }
         }
         _ => {}
+    }
+}
+
+fn note_path(node: &Node, steps: &[Step<'_>], paths: &mut Paths) {
+    if let Some(path) = paths.get_mut(&(node.origin.line, node.origin.column)) {
+        path.clear();
+        for step in steps {
+            match step {
+                Step::Key(key) => {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    path.extend(dot.chars().chain(key.chars().take(LONGEST_PATH)));
+                }
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+            }
+            if path.chars().count() > LONGEST_PATH {
+                *path = path.chars().take(LONGEST_PATH).chain("...".chars()).collect();
+                return;
+            }
+        }
     }
 }
 

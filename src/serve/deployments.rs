@@ -15,7 +15,7 @@ use super::looks::{Look, look_of, read_look};
 use super::problem::Problem;
 use super::rights::Right;
 use super::{Server, runs};
-use crate::resource::{self, Resource, STORED, STORED_SUFFIX};
+use crate::resource::{self, STORED, STORED_SUFFIX};
 use crate::runs::{RecordedRun, RunFilter, RunOutcome, timestamp_text};
 use crate::value::ownership::{is_own, written_by_others};
 
@@ -165,28 +165,29 @@ fn read_deployment(server: &Server, path: &Path, siblings: Option<&[resource::Si
         }
         Err(error) => return unusable(error.to_string()),
     }
-    let read = match stored {
-        true => resource::load_stored(path, &server.limits).map(|one| vec![Resource::KarmadaDeployment(one)]),
-        false => resource::load_resources(path, &server.limits),
+    let content = match server.documents_read.content(path, stored, &server.limits) {
+        Ok(content) => content,
+        Err(error) => return unusable(error.to_string()),
     };
-    let resources = match read {
-        Ok(resources) => resources,
+    let (deployment, more) = match &*content {
+        Ok((deployment, more)) => (deployment.as_ref()?, *more),
         Err(complaints) => {
             let texts = complaints.iter().map(|complaint| short(complaint.to_string()));
             return unusable(texts.collect::<Vec<_>>().join("\n"));
         }
     };
-    let mut deployments = resources.into_iter().filter_map(|resource| match resource {
-        Resource::KarmadaDeployment(deployment) => Some(deployment),
-        _ => None,
-    });
-    let deployment = deployments.next()?;
     let several = "the file has more than one KarmadaDeployment: give each its own file".to_owned();
-    let problem = deployments.next().map(|_| several).or_else(|| {
+    let problem = more.then_some(several).or_else(|| {
         let complaint = deployment.credentials_among(siblings?).err()?;
         Some(short(complaint.to_string()))
     });
-    Some(DeploymentFile { name: deployment.name, path: path.to_owned(), stored, problem, spec: Some(deployment.spec) })
+    Some(DeploymentFile {
+        name: deployment.name.clone(),
+        path: path.to_owned(),
+        stored,
+        problem,
+        spec: Some(deployment.spec.clone()),
+    })
 }
 
 /// The file of a deployment that can be used.

@@ -12,6 +12,7 @@ mod credentials;
 mod deployments;
 mod dispatch;
 mod documents;
+mod documents_read;
 mod follow;
 mod guard;
 mod hashing;
@@ -122,6 +123,7 @@ pub enum ServeError {
 struct Server {
     deployments: PathBuf,
     documents: PathBuf,
+    documents_read: documents_read::DocumentsRead,
     credentials: CredentialStore,
     limits: ForeignResourceLimits,
     stores: Stores,
@@ -161,6 +163,7 @@ impl Server {
             access: Mutex::new(access),
             address,
             documents: documents::prepare_documents(&options.documents)?,
+            documents_read: documents_read::DocumentsRead::default(),
             credentials: CredentialStore::new(options.directory.join("credentials"), options.credentials_key),
             stores: Stores::open_stores(&options.directory)?,
             processes: Processes::new(options.program, options.process_options, &options.directory, options.max_runs),

@@ -67,16 +67,17 @@ pub struct SourceKind {
 
 /// Reads a source into the inventory; gives its absolute path, or a comma list, `kube:...` or `stored:...` back as it is.
 pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<PathBuf, Vec<Diagnostic>> {
+    // Before lists: a path may have a comma, and must not lose its mark.
+    if let Some(file) = source.strip_prefix(STORED) {
+        resource::read_stored(inventory, Path::new(file))?;
+        return Ok(source.into());
+    }
     if source.contains(',') && !Path::new(source).exists() {
         read_one(inventory, &Candidate::list_candidate(source))?;
         return Ok(source.into());
     }
     if let Some(asked) = source.strip_prefix(LIVE) {
         resource::read_live(inventory, asked)?;
-        return Ok(source.into());
-    }
-    if let Some(file) = source.strip_prefix(STORED) {
-        resource::read_stored(inventory, Path::new(file))?;
         return Ok(source.into());
     }
     let path = without_dots(&inventory.allowed.surroundings.absolute(source));

@@ -300,12 +300,41 @@ async fn a_check_stores_nothing_and_says_what_a_document_lacks() {
     assert_eq!(shown(&answer), "403 Forbidden");
 }
 
+/// A long key above many items would make each of their paths as long.
+#[tokio::test]
+async fn the_paths_of_complaints_are_no_longer_than_they_must_be() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@new edit@new");
+    let text = format!("{STORED_DOCUMENT}  ? {}\n  : [{}]\n", "k".repeat(50_000), vec!["1"; 20_000].join(","));
+    let answer = fixture.ask_as("application/yaml", "POST", "/api/v1/check", Some(&token), &[], &text).await.json();
+    let complaints = answer["complaints"].as_array().unwrap();
+    assert!(!complaints.is_empty() && complaints.len() <= 100);
+    let longest = complaints.iter().filter_map(|one| one["path"].as_str()).map(str::len).max().unwrap();
+    assert!((300..=303).contains(&longest), "{longest}");
+}
+
+#[tokio::test]
+async fn a_document_that_has_not_changed_is_read_once() {
+    let fixture = Fixture::new();
+    let token = fixture.token("see@*");
+    let list = async || shown(&fixture.ask("GET", "/api/v1/deployments", Some(&token), None).await);
+    assert_eq!(list().await, "200");
+    let read = fixture.server.documents_read.count();
+    assert_eq!(list().await, "200");
+    assert_eq!(fixture.server.documents_read.count(), read);
+    let path = fixture.directory.path().join("deployments/prod.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}# changed\n")).unwrap();
+    assert_eq!(list().await, "200");
+    assert_eq!(fixture.server.documents_read.count(), read + 1);
+}
+
 /// Run by the command line, too, its mark cannot be lost: without it, it is no inventory.
 #[test]
 fn a_stored_document_is_read_with_its_mark_only() {
     use crate::inventory::{Inventory, InventoryOptions};
     use crate::resource::Trust;
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::Builder::new().prefix("a,b").tempdir().unwrap();
     let path = directory.path().join("new.document");
     std::fs::write(&path, STORED_DOCUMENT).unwrap();
     let options = InventoryOptions { allowed: Arc::new(limits()), ..InventoryOptions::default() };
