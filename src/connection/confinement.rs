@@ -1,7 +1,10 @@
 //! Where a run for a foreign resource may connect to. Names are resolved first, the addresses are checked, and the
 //! connection goes to an address that was checked, so that a name server cannot answer differently in between.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+
+use tokio::sync::Semaphore;
 
 use super::network::{self, Network};
 
@@ -21,6 +24,10 @@ const METADATA: [IpAddr; 5] = [
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
+/// How many names are looked up at once. A name server that does not answer keeps a thread of this process, also when nobody waits for
+/// the answer any more.
+static LOOKUPS: Semaphore = Semaphore::const_new(32);
+
 impl Confinement {
     /// `networks` are addresses and networks; None: all addresses except the protected ones.
     ///
@@ -38,9 +45,14 @@ impl Confinement {
     /// Why not, in one line.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
         let name = host.trim_start_matches('[').trim_end_matches(']');
-        let found = tokio::net::lookup_host((name, port)).await;
-        let found: Vec<SocketAddr> =
-            found.map_err(|error| format!("cannot resolve the name {host:?}: {error}"))?.collect();
+        let found = match name.parse() {
+            Ok(address) => vec![SocketAddr::new(address, port)],
+            Err(_) => {
+                let name = name.to_owned();
+                let found = look_up(&LOOKUPS, move || Ok((name, port).to_socket_addrs()?.collect())).await;
+                found.map_err(|error| format!("cannot resolve the name {host:?}: {error}"))?
+            }
+        };
         for address in &found {
             if let Some(why) = self.refusal(address.ip()) {
                 let address = address.ip();
@@ -78,6 +90,20 @@ impl Confinement {
         };
         Some(format!("{what} (the setting resource_networks can allow it)"))
     }
+}
+
+/// Does what may block in a thread of its own, and keeps its place until that has ended, also if nobody waits for it.
+async fn look_up(
+    places: &'static Semaphore,
+    work: impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+) -> io::Result<Vec<SocketAddr>> {
+    let place = places.acquire().await.map_err(io::Error::other)?;
+    let found = tokio::task::spawn_blocking(move || {
+        let found = work();
+        drop(place);
+        found
+    });
+    found.await.map_err(io::Error::other)?
 }
 
 /// The address that a packet goes to in the end: IPv6 has forms that carry an IPv4 address.
@@ -137,6 +163,33 @@ mod tests {
             foreign.into_iter().find(|address| !own.iter().any(|network| network.contains(*address))).unwrap();
         assert_eq!(reported(&usual, &foreign.to_string()).await, "allowed");
         assert_eq!(reported(&usual, "2001:db8::7").await, "allowed");
+    }
+
+    #[tokio::test]
+    async fn names_that_nobody_waits_for_keep_their_places() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        use std::time::Duration;
+        static PLACES: Semaphore = Semaphore::const_new(2);
+        static BEGUN: AtomicUsize = AtomicUsize::new(0);
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let ended = std::sync::Arc::new(crate::value::mutex::Mutex::new(ended));
+        let slow = || {
+            let ended = ended.clone();
+            look_up(&PLACES, move || {
+                BEGUN.fetch_add(1, Ordering::SeqCst);
+                ended.lock().recv().map_err(io::Error::other)?;
+                Ok(Vec::new())
+            })
+        };
+        let lookups = futures::future::join_all((0..6).map(|_| slow()));
+        assert!(tokio::time::timeout(Duration::from_millis(200), lookups).await.is_err());
+        assert!(tokio::time::timeout(Duration::from_millis(200), slow()).await.is_err());
+        assert_eq!(BEGUN.load(Ordering::SeqCst), 2, "two have a place, and keep it");
+        for _ in 0..3 {
+            end.send(()).unwrap();
+        }
+        let found = tokio::time::timeout(Duration::from_secs(10), slow()).await;
+        assert!(found.unwrap().is_ok());
     }
 
     #[tokio::test]

@@ -137,6 +137,7 @@ struct Server {
     refusals: refusals::Refusals,
     attempts: attempts::Attempts,
     hashing: hashing::Hashing,
+    scans: host_keys::Scans,
     author_may_not_approve: bool,
     hosts: hosts::Hosts,
     address: SocketAddr,
@@ -176,6 +177,7 @@ impl Server {
             refusals: refusals::Refusals::default(),
             attempts: attempts::Attempts::default(),
             hashing: hashing::Hashing::default(),
+            scans: host_keys::Scans::default(),
             author_may_not_approve: options.author_may_not_approve,
             hosts: hosts::Hosts::new(address, &options.hosts, tls),
         }))

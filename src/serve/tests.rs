@@ -9,6 +9,7 @@ mod looks;
 mod matrix;
 mod plans;
 mod proofs;
+mod scans;
 mod stops;
 mod streams;
 mod tls;
