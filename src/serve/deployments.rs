@@ -18,6 +18,7 @@ use super::{Server, runs};
 use crate::resource::{self, STORED, STORED_SUFFIX};
 use crate::runs::{RecordedRun, RunFilter, RunOutcome, timestamp_text};
 use crate::value::ownership::{is_own, written_by_others};
+use crate::value::read;
 
 /// A deployment of the directory.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,7 +79,8 @@ pub(super) struct DeploymentFile {
 /// How many files are read at the most.
 const MOST_FILES: usize = 1000;
 
-/// The files of deployments, by name. Two of one name are both unusable.
+/// The files of deployments, by name. Two of one name are both unusable; a document never makes a person's file unusable, which comes
+/// first.
 pub(super) fn read_deployments(server: &Server) -> Result<Vec<DeploymentFile>, Problem> {
     let own = paths_in(&server.deployments, is_document)?;
     let stored = paths_in(&server.documents, is_stored)?;
@@ -86,22 +88,53 @@ pub(super) fn read_deployments(server: &Server) -> Result<Vec<DeploymentFile>, P
     let own = own.iter().filter_map(|path| read_deployment(server, path, Some(&siblings)));
     let stored = stored.iter().filter_map(|path| read_deployment(server, path, None));
     let mut files: Vec<DeploymentFile> = own.chain(stored).collect();
-    files.sort_by(|a, b| a.name.cmp(&b.name));
+    files.sort_by(|a, b| (&a.name, a.stored).cmp(&(&b.name, b.stored)));
     for at in 1..files.len() {
         if files[at].name == files[at - 1].name {
             let other = file_name_of(&files[at - 1].path);
             files[at].problem = Some(format!("{other} has a deployment of this name too"));
-            files[at - 1].problem =
-                Some(format!("{} has a deployment of this name too", file_name_of(&files[at].path)));
+            if !files[at].stored {
+                let other = file_name_of(&files[at].path);
+                files[at - 1].problem = Some(format!("{other} has a deployment of this name too"));
+            }
         }
     }
     Ok(files)
 }
 
-fn paths_in(directory: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Problem> {
+/// A file of a person that cannot be used now, and that may be of the deployment of this name.
+pub(super) fn broken_file_of(server: &Server, name: &str) -> Result<Option<PathBuf>, Problem> {
+    let siblings = resource::siblings(&server.deployments);
+    let is_broken = |path: &Path| {
+        let read = read_deployment(server, path, Some(&siblings));
+        !path.is_file() || read.is_some_and(|file| file.problem.is_some())
+    };
+    let is_of = |path: &Path| {
+        path.file_stem().is_some_and(|stem| stem == name)
+            || read::bytes(path).is_ok_and(|text| mentions(&String::from_utf8_lossy(&text), name))
+    };
+    // Also a link that leads nowhere at the moment, and a file that is not read as there are too many.
+    let paths = all_paths_in(&server.deployments, |path| has_ending(path) && !path.is_dir())?;
+    let mut paths = paths.into_iter().enumerate();
+    Ok(paths.find(|(at, path)| is_of(path) && (*at >= MOST_FILES || is_broken(path))).map(|(_, path)| path))
+}
+
+/// Whether a text has this name, and not only as a part of a longer one.
+fn mentions(text: &str, name: &str) -> bool {
+    let is_longer = |next: Option<char>| next.is_some_and(|next| next.is_ascii_alphanumeric() || next == '-');
+    text.match_indices(name)
+        .any(|(at, _)| !is_longer(text[..at].chars().next_back()) && !is_longer(text[at + name.len()..].chars().next()))
+}
+
+fn all_paths_in(directory: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Problem> {
     let entries = std::fs::read_dir(directory).map_err(Problem::internal)?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| is_wanted(path)).collect();
     paths.sort();
+    Ok(paths)
+}
+
+fn paths_in(directory: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Problem> {
+    let mut paths = all_paths_in(directory, is_wanted)?;
     if paths.len() > MOST_FILES {
         tracing::warn!("{} has {} files; the first {MOST_FILES} are read", directory.display(), paths.len());
         paths.truncate(MOST_FILES);
@@ -114,8 +147,12 @@ fn is_stored(path: &Path) -> bool {
 }
 
 fn is_document(path: &Path) -> bool {
+    has_ending(path) && path.is_file()
+}
+
+fn has_ending(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("yaml" | "yml")) && !file_name_of(path).starts_with('.') && path.is_file()
+    matches!(extension, Some("yaml" | "yml")) && !file_name_of(path).starts_with('.')
 }
 
 pub(super) fn file_name_of(path: &Path) -> String {

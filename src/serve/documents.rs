@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::access::sha256_hex;
 use super::call::Call;
 use super::complaints::{document_text, judged};
-use super::deployments::{file_name_of, named_deployment, read_deployments};
+use super::deployments::{broken_file_of, file_name_of, named_deployment, read_deployments};
 use super::problem::Problem;
 use super::{ServeError, Server, answers, runs};
 use crate::resource::{STORED_SUFFIX, is_stored_name};
@@ -135,6 +135,16 @@ pub(super) fn refuse_own_file(server: &Server, name: &str) -> Result<(), Problem
     Err(Problem::conflict("OwnFile", detail).with_hint("give the new deployment another name"))
 }
 
+/// Refuses a new document that may have the name of a person's file: one that cannot be used now must not lose it meanwhile.
+fn refuse_broken_file(server: &Server, name: &str) -> Result<(), Problem> {
+    let Some(path) = broken_file_of(server, name)? else { return Ok(()) };
+    let detail = format!(
+        "{} is a file that a person wrote on the server, and may be of this deployment: it cannot be used now",
+        file_name_of(&path)
+    );
+    Err(Problem::conflict("OwnFile", detail).with_hint("mend the file, or give the new deployment another name"))
+}
+
 /// Writes a file whole, or not at all.
 pub(super) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
@@ -181,6 +191,9 @@ pub(super) async fn put_document(call: Call) -> Result<Response, Problem> {
         if !is_done && !precondition.is_met(current.as_deref()) {
             return Err(precondition.failed(current.as_deref()));
         }
+        if current.is_none() {
+            refuse_broken_file(server, &name)?;
+        }
         judged(&text, Some(&name), &server.limits).map_err(Problem::of_complaints)?;
         if !is_done {
             write_whole(&path, &text)
@@ -202,9 +215,12 @@ pub(super) async fn delete_document(call: Call) -> Result<Response, Problem> {
     let precondition = Precondition::of_headers(&call.headers)?;
     let delete = move |server: &Server| {
         let _held = hold_documents(server)?;
-        refuse_own_file(server, &name)?;
         let path = document_path(server, &name);
         let current = stored_text(&path)?.map(|(_, digest)| digest);
+        // A document leaves also if a person's file has its name by now.
+        if current.is_none() {
+            refuse_own_file(server, &name)?;
+        }
         let current = current.ok_or_else(|| Problem::not_found("such document"))?;
         if !precondition.is_met(Some(&current)) {
             return Err(precondition.failed(Some(&current)));

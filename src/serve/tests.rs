@@ -7,6 +7,7 @@ mod guards;
 mod logins;
 mod looks;
 mod matrix;
+mod names;
 mod plans;
 mod proofs;
 mod scans;
