@@ -87,8 +87,8 @@ impl SealingKey {
         let wrong = |why| SealError::Key { path: path.clone(), why };
         let open = File::open(&path).map_err(failed)?;
         let found = open.metadata().map_err(failed)?;
-        let me = rustix::process::geteuid().as_raw();
-        if !found.is_file() || ![0, me].contains(&found.uid()) || found.mode() & 0o077 != 0 {
+        let is_of_unit = systemd.is_some_and(|directory| is_below(&path, directory));
+        if !found.is_file() || !is_private(found.uid(), found.mode(), is_of_unit) {
             return Err(wrong("only its owner may be able to read it: its mode must be 0600 or 0400"));
         }
         let text = std::io::read_to_string(open).map_err(|_| wrong("it must be 32 random bytes in base64"))?;
@@ -113,6 +113,19 @@ impl SealingKey {
         let plain = self.0.open_in_place(nonce, Aad::from(about), &mut rest).ok()?;
         std::str::from_utf8(plain).ok().map(Secret::new)
     }
+}
+
+/// Both without links, so that neither leads out.
+fn is_below(path: &Path, directory: &Path) -> bool {
+    matches!((path.canonicalize(), directory.canonicalize()), (Ok(path), Ok(directory)) if path.starts_with(&directory))
+}
+
+/// Whether a file with this owner and mode is for root and this user alone. systemd gives a unit's user access with an ACL, whose mask
+/// the mode shows as bits of the group.
+fn is_private(owner: u32, mode: u32, is_of_unit: bool) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    let others = if is_of_unit && owner == 0 { 0o027 } else { 0o077 };
+    [0, me].contains(&owner) && mode & others == 0
 }
 
 /// What a secret is sealed for.
@@ -206,5 +219,39 @@ impl SealedCredential {
     /// Not sealed yet.
     pub(super) fn new(kind: CredentialKind, fingerprint: Option<String>, set: String, by: String) -> SealedCredential {
         SealedCredential { kind, fingerprint, set, by, sealed: String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_of_a_unit_may_show_the_mask_of_its_acl() {
+        let me = rustix::process::geteuid().as_raw();
+        for (owner, mode, of_unit, elsewhere) in [
+            (0, 0o100_400, true, true),
+            (0, 0o100_440, true, false),
+            (0, 0o100_460, false, false),
+            (0, 0o100_420, false, false),
+            (0, 0o100_444, false, false),
+            (me + 1, 0o100_400, false, false),
+            (me + 1, 0o100_440, false, false),
+        ] {
+            let found = [true, false].map(|is_of_unit| is_private(owner, mode, is_of_unit));
+            assert_eq!(found, [of_unit, elsewhere], "{owner} {mode:o}");
+        }
+        assert!(is_private(me, 0o100_600, true) && is_private(me, 0o100_600, false));
+        // Who is not root owns what systemd did not make.
+        assert_eq!(is_private(me, 0o100_440, true), me == 0);
+        let directory = tempfile::tempdir().unwrap();
+        let unit = directory.path().join("unit");
+        std::fs::create_dir(&unit).unwrap();
+        for path in [unit.join("key"), directory.path().join("key")] {
+            std::fs::write(path, "").unwrap();
+        }
+        std::os::unix::fs::symlink("../key", unit.join("link")).unwrap();
+        let below = ["key", "../key", "link", "missing"].map(|name| is_below(&unit.join(name), &unit));
+        assert_eq!(below, [true, false, false, false]);
     }
 }

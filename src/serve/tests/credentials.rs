@@ -197,6 +197,14 @@ fn a_key_that_others_can_read_or_that_is_none_is_refused() {
     assert!(SealingKey::find(None, Some(directory.path())).unwrap().is_none());
     key_file(directory.path(), "windlass-credentials-key", &key_text(1), 0o400);
     assert!(SealingKey::find(None, Some(directory.path())).unwrap().is_some());
+    // As systemd shows a file with an ACL; it belongs to root.
+    std::fs::remove_file(directory.path().join("windlass-credentials-key")).unwrap();
+    key_file(directory.path(), "windlass-credentials-key", &key_text(1), 0o440);
+    let is_root = rustix::process::geteuid().is_root();
+    assert_eq!(SealingKey::find(None, Some(directory.path())).is_ok(), is_root);
+    let named = directory.path().join("windlass-credentials-key");
+    assert_eq!(SealingKey::find(Some(&named), Some(directory.path())).is_ok(), is_root);
+    assert!(SealingKey::find(Some(&named), None).is_err());
 }
 
 #[tokio::test]
