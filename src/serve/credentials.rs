@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answers;
 use super::call::Call;
-use super::documents::refuse_own_file;
+use super::documents::{has_document, hold_documents, refuse_own_file};
 use super::problem::Problem;
 use super::sealed::{CredentialKind, LONGEST_SECRET, SealError, SealedCredential};
 use super::{Server, documents};
@@ -77,6 +77,36 @@ fn no_key() -> Problem {
     )
 }
 
+/// How many credentials a deployment may have.
+const MOST_CREDENTIALS: usize = 32;
+
+/// How many deployments may have credentials before they have a document: a new one gets its credentials first.
+const MOST_WITHOUT_DOCUMENT: usize = 32;
+
+/// Refuses one more credential where there are too many.
+fn refuse_too_many(server: &Server, deployment: &str, name: &str) -> Result<(), Problem> {
+    let names = server.credentials.credential_names(deployment)?;
+    if names.iter().any(|there| there == name) {
+        return Ok(());
+    }
+    if names.len() >= MOST_CREDENTIALS {
+        let detail = format!("the deployment has {MOST_CREDENTIALS} credentials already, which is the most");
+        return Err(
+            Problem::conflict("TooManyCredentials", detail).with_hint("delete those that its document does not use")
+        );
+    }
+    if names.is_empty() && !has_document(server, deployment) {
+        let others = server.credentials.deployments_with_credentials()?;
+        let waiting = others.iter().filter(|other| !has_document(server, other)).count();
+        if waiting >= MOST_WITHOUT_DOCUMENT {
+            let detail = format!("{waiting} deployments have credentials and no document already, which is the most");
+            return Err(Problem::conflict("TooManyCredentials", detail)
+                .with_hint("send the document first, or delete credentials that no document is going to use"));
+        }
+    }
+    Ok(())
+}
+
 /// The names of the path: the deployment and the credential.
 fn names(call: &Call) -> Result<(String, String), Problem> {
     let (deployment, name) = (call.part("deployment").to_owned(), call.part("credential").to_owned());
@@ -120,7 +150,9 @@ pub(super) async fn put_credential(call: Call) -> Result<Response, Problem> {
     let secret = Secret::new(new.value);
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
     let put = move |server: &Server| {
+        let _held = hold_documents(server)?;
         refuse_own_file(server, &deployment)?;
+        refuse_too_many(server, &deployment, &name)?;
         let now = timestamp_text(SystemTime::now());
         let sealed = || SealedCredential::new(new.kind, fingerprint.clone(), now.clone(), by.clone());
         let written = server.credentials.write_credential((&deployment, &name), &secret, sealed())?;

@@ -77,7 +77,7 @@ pub(super) struct DeploymentFile {
 }
 
 /// How many files are read at the most.
-const MOST_FILES: usize = 1000;
+pub(super) const MOST_FILES: usize = 1000;
 
 /// The files of deployments, by name. Two of one name are both unusable; a document never makes a person's file unusable, which comes
 /// first.
@@ -140,6 +140,11 @@ fn paths_in(directory: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<PathBu
         paths.truncate(MOST_FILES);
     }
     Ok(paths)
+}
+
+/// How many documents came through the API.
+pub(super) fn count_documents(server: &Server) -> Result<usize, Problem> {
+    Ok(all_paths_in(&server.documents, is_stored)?.len())
 }
 
 fn is_stored(path: &Path) -> bool {

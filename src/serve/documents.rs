@@ -14,7 +14,9 @@ use serde::Serialize;
 use super::access::sha256_hex;
 use super::call::Call;
 use super::complaints::{document_text, judged};
-use super::deployments::{broken_file_of, file_name_of, named_deployment, read_deployments};
+use super::deployments::{
+    MOST_FILES, broken_file_of, count_documents, file_name_of, named_deployment, read_deployments,
+};
 use super::problem::Problem;
 use super::{ServeError, Server, answers, runs};
 use crate::resource::{STORED_SUFFIX, is_stored_name};
@@ -97,6 +99,11 @@ fn document_path(server: &Server, name: &str) -> PathBuf {
     server.documents.join(format!("{name}{STORED_SUFFIX}"))
 }
 
+/// Whether a document of this name came through the API.
+pub(super) fn has_document(server: &Server, name: &str) -> bool {
+    document_path(server, name).exists()
+}
+
 /// The text of a stored document, with its digest.
 fn stored_text(path: &Path) -> Result<Option<(String, String)>, Problem> {
     match std::fs::read_to_string(path) {
@@ -110,7 +117,7 @@ fn stored_text(path: &Path) -> Result<Option<(String, String)>, Problem> {
 }
 
 /// Holds the directory of documents until it is dropped: also against another server that uses it.
-fn hold_documents(server: &Server) -> Result<File, Problem> {
+pub(super) fn hold_documents(server: &Server) -> Result<File, Problem> {
     let path = server.documents.join(".lock");
     let failed = |error| Problem::internal(format!("{}: {error}", path.display()));
     let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(failed)?;
@@ -133,6 +140,15 @@ pub(super) fn refuse_own_file(server: &Server, name: &str) -> Result<(), Problem
         file_name_of(&file.path)
     );
     Err(Problem::conflict("OwnFile", detail).with_hint("give the new deployment another name"))
+}
+
+/// Refuses one more document than the server reads.
+fn refuse_too_many(server: &Server) -> Result<(), Problem> {
+    if count_documents(server)? < MOST_FILES {
+        return Ok(());
+    }
+    let detail = format!("there are {MOST_FILES} documents already, which is the most");
+    Err(Problem::conflict("TooManyDocuments", detail).with_hint("delete those of deployments that are no more"))
 }
 
 /// Refuses a new document that may have the name of a person's file: one that cannot be used now must not lose it meanwhile.
@@ -193,6 +209,7 @@ pub(super) async fn put_document(call: Call) -> Result<Response, Problem> {
         }
         if current.is_none() {
             refuse_broken_file(server, &name)?;
+            refuse_too_many(server)?;
         }
         judged(&text, Some(&name), &server.limits).map_err(Problem::of_complaints)?;
         if !is_done {
@@ -230,7 +247,7 @@ pub(super) async fn delete_document(call: Call) -> Result<Response, Problem> {
             return Err(Problem::conflict("AlreadyRunning", detail).with_hint("wait until it has ended, or stop it"));
         }
         // First: a document without credentials can be deleted once more.
-        for (credential, _) in server.credentials.list_credentials(&name)? {
+        for credential in server.credentials.credential_names(&name)? {
             server.credentials.delete_credential(&name, &credential)?;
         }
         let removed = std::fs::remove_file(&path).and_then(|()| File::open(&server.documents)?.sync_all());

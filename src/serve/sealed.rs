@@ -115,6 +115,23 @@ impl SealingKey {
     }
 }
 
+/// The names in a directory with this ending, without it. None if it is not there.
+fn names_in(directory: &Path, ending: &str) -> Result<Vec<String>, SealError> {
+    let failed = |source| SealError::File { path: directory.to_owned(), source };
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(failed)?.file_name();
+        let name = name.to_str().and_then(|name| name.strip_suffix(ending));
+        found.extend(name.filter(|name| is_stored_name(name)).map(str::to_owned));
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Both without links, so that neither leads out.
 fn is_below(path: &Path, directory: &Path) -> bool {
     matches!((path.canonicalize(), directory.canonicalize()), (Ok(path), Ok(directory)) if path.starts_with(&directory))
@@ -172,24 +189,29 @@ impl CredentialStore {
         Ok(Some(is_new))
     }
 
+    /// The names of the credentials of a deployment, also of those that cannot be opened.
+    pub(super) fn credential_names(&self, deployment: &str) -> Result<Vec<String>, SealError> {
+        names_in(&self.directory.join(deployment), ENDING)
+    }
+
+    /// The deployments that have credentials.
+    pub(super) fn deployments_with_credentials(&self) -> Result<Vec<String>, SealError> {
+        let mut found = names_in(&self.directory, "")?;
+        // One that cannot be read counts.
+        found.retain(|name| !self.credential_names(name).is_ok_and(|names| names.is_empty()));
+        Ok(found)
+    }
+
     /// The credentials of a deployment, by name, still sealed.
     pub(super) fn list_credentials(&self, deployment: &str) -> Result<Vec<(String, SealedCredential)>, SealError> {
-        let directory = self.directory.join(deployment);
-        let failed = |source| SealError::File { path: directory.clone(), source };
-        let entries = match std::fs::read_dir(&directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(failed)?,
-        };
         let mut found = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(failed)?.path();
-            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(ENDING));
-            let Some(name) = name.filter(|name| is_stored_name(name)) else { continue };
+        for name in self.credential_names(deployment)? {
+            let path = self.credential_path(deployment, &name);
+            let failed = |source| SealError::File { path: path.clone(), source };
             let text = std::fs::read_to_string(&path).map_err(failed)?;
             let credential = serde_json::from_str(&text).map_err(|_| SealError::Opened { path: path.clone() })?;
-            found.push((name.to_owned(), credential));
+            found.push((name, credential));
         }
-        found.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(found)
     }
 

@@ -167,6 +167,39 @@ async fn without_a_key_or_with_another_one_none_is_used() {
     assert!(server.handed_credentials("new").is_err());
 }
 
+#[tokio::test]
+async fn there_are_not_too_many_credentials() {
+    let fixture = sealing_fixture();
+    let token = fixture.token("see@* edit@*");
+    let put = async |deployment: &str, name: &str| {
+        let path = format!("/api/v1/deployments/{deployment}/credentials/{name}");
+        shown(&fixture.ask("PUT", &path, Some(&token), password(SECRET)).await)
+    };
+    for at in 0..32 {
+        assert_eq!(put("new", &format!("c{at}")).await, "201");
+    }
+    assert_eq!(put("new", "one-more").await, "409 TooManyCredentials");
+    assert_eq!(put("new", "c7").await, "200");
+    let delete = async |path: &str| shown(&fixture.ask("DELETE", path, Some(&token), None).await);
+    assert_eq!(delete(&format!("{LIST}/c7")).await, "204");
+    assert_eq!(put("new", "one-more").await, "201");
+    // Without a document, few deployments have any; also with some that cannot be opened.
+    for at in 1..32 {
+        assert_eq!(put(&format!("d{at}"), "login").await, "201");
+    }
+    let state = fixture.directory.path().join("state");
+    std::fs::write(state.join("credentials/d1/login.json"), "{").unwrap();
+    assert_eq!(put("d32", "login").await, "409 TooManyCredentials");
+    assert!(!state.join("credentials/d32").exists());
+    assert_eq!(put("d1", "second").await, "201");
+    // One with a document does not count.
+    std::fs::write(state.join("documents/d32.document"), "").unwrap();
+    assert_eq!(put("d32", "login").await, "201");
+    assert_eq!(put("d33", "login").await, "409 TooManyCredentials");
+    assert_eq!(delete("/api/v1/deployments/d2/credentials/login").await, "204");
+    assert_eq!(put("d33", "login").await, "201");
+}
+
 async fn fixture_put(fixture: &Fixture) {
     let token = fixture.token("see@new edit@new");
     assert_eq!(shown(&fixture.ask("PUT", PASSWORD, Some(&token), password(SECRET)).await), "201");

@@ -75,6 +75,35 @@ async fn a_file_that_is_not_read_keeps_its_name() {
 }
 
 #[tokio::test]
+async fn there_are_not_too_many_documents() {
+    let fixture = Fixture::new();
+    assert_eq!(shown(&fixture.change("PUT", "new", None).await), "201");
+    for at in 1..1000 {
+        std::fs::write(fixture.directory.path().join(format!("state/documents/d{at}.document")), "").unwrap();
+    }
+    let refused = fixture.change("PUT", "one-more", None).await;
+    assert_eq!(shown(&refused), "409 TooManyDocuments");
+    // The others may change and leave.
+    let again = fixture.change("PUT", "new", None).await;
+    assert_eq!(shown(&again), "200");
+    let tag = again.headers["etag"].to_str().unwrap();
+    assert_eq!(shown(&fixture.change("DELETE", "new", Some(tag)).await), "204");
+    assert_eq!(shown(&fixture.change("PUT", "one-more", None).await), "201");
+}
+
+#[tokio::test]
+async fn a_document_with_damaged_credentials_can_be_deleted() {
+    let fixture = Fixture::new();
+    let created = fixture.change("PUT", "new", None).await;
+    let sealed = fixture.directory.path().join("state/credentials/new");
+    std::fs::create_dir_all(&sealed).unwrap();
+    std::fs::write(sealed.join("login.json"), "{").unwrap();
+    let tag = created.headers["etag"].to_str().unwrap();
+    assert_eq!(shown(&fixture.change("DELETE", "new", Some(tag)).await), "204");
+    assert!(!sealed.join("login.json").exists());
+}
+
+#[tokio::test]
 async fn a_document_does_not_take_the_place_of_a_file() {
     let fixture = Fixture::new();
     let created = fixture.change("PUT", "new", None).await;
