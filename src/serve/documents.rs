@@ -79,11 +79,14 @@ impl Precondition {
 /// Makes the directory of documents, if it is not there, for this user alone.
 ///
 /// # Errors
-/// It cannot be used, or another user can write to it.
-pub(super) fn prepare_documents(directory: &Path) -> Result<PathBuf, ServeError> {
+/// It cannot be used, another user can write to it, or it is not apart from that of people's files.
+pub(super) fn prepare_documents(directory: &Path, deployments: &Path) -> Result<PathBuf, ServeError> {
     let failed = |source| ServeError::Directory { path: directory.to_owned(), source };
     make_private(directory).map_err(failed)?;
     let directory = directory.canonicalize().map_err(failed)?;
+    if directory.starts_with(deployments) || deployments.starts_with(&directory) {
+        return Err(ServeError::Overlap { documents: directory, deployments: deployments.to_owned() });
+    }
     match written_by_others(&directory).map_err(failed)? {
         Some(path) => Err(ServeError::NotOwn { path }),
         None => Ok(directory),

@@ -115,6 +115,11 @@ pub enum ServeError {
     Directory { path: PathBuf, source: std::io::Error },
     #[error("{}: another user owns it or can write to it", path.display())]
     NotOwn { path: PathBuf },
+    #[error(
+        "--documents {} and --deployments {} must be apart: a document that came through the API would be read as a person's file\n\
+         hint: give --documents a directory of its own, neither inside the other nor around it", documents.display(), deployments.display()
+    )]
+    Overlap { documents: PathBuf, deployments: PathBuf },
     #[error(transparent)]
     Store(#[from] crate::runs::Error),
 }
@@ -156,6 +161,7 @@ impl Server {
         if let Some(path) = crate::value::ownership::written_by_others(&deployments).map_err(directory)? {
             return Err(ServeError::NotOwn { path });
         }
+        let documents = documents::prepare_documents(&options.documents, &deployments)?;
         let mut access = AccessStore::open_access(&options.directory)?;
         access.end_all_sessions()?;
         Ok(Arc::new(Server {
@@ -163,7 +169,7 @@ impl Server {
             proof_key: access.proof_key()?,
             access: Mutex::new(access),
             address,
-            documents: documents::prepare_documents(&options.documents)?,
+            documents,
             documents_read: documents_read::DocumentsRead::default(),
             credentials: CredentialStore::new(options.directory.join("credentials"), options.credentials_key),
             stores: Stores::open_stores(&options.directory)?,

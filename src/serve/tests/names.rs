@@ -1,5 +1,6 @@
 //! Whose a name is: a person's file keeps its own.
 
+use super::super::documents::prepare_documents;
 use super::*;
 
 const STORED: &str = "apiVersion: windlass.dev/v1alpha1
@@ -72,6 +73,24 @@ async fn a_file_that_is_not_read_keeps_its_name() {
     std::fs::write(fixture.own_file("z.yaml"), DOCUMENT.replace("NAME", "last")).unwrap();
     assert_eq!(shown(&fixture.change("PUT", "last", None).await), "409 OwnFile");
     assert_eq!(shown(&fixture.change("PUT", "other", None).await), "201");
+}
+
+#[test]
+fn documents_and_files_of_people_are_apart() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path().canonicalize().unwrap();
+    let deployments = root.join("deployments");
+    std::fs::create_dir(&deployments).unwrap();
+    std::os::unix::fs::symlink(&deployments, root.join("link")).unwrap();
+    for documents in
+        ["deployments", "deployments/documents", "", "link", "link/documents", "deployments-2/../deployments"]
+    {
+        std::fs::create_dir_all(root.join("deployments-2")).unwrap();
+        let refused = prepare_documents(&root.join(documents), &deployments).unwrap_err();
+        assert!(matches!(refused, ServeError::Overlap { .. }), "{documents}: {refused}");
+        assert!(refused.to_string().contains("must be apart"), "{refused}");
+    }
+    assert_eq!(prepare_documents(&root.join("deployments-2"), &deployments).unwrap(), root.join("deployments-2"));
 }
 
 #[tokio::test]
