@@ -97,7 +97,7 @@ pub(super) async fn serve_connections(listener: TcpListener, router: Router, tls
         let Some(counted) = machines.count(peer) else { continue };
         let Ok(local) = stream.local_addr() else { continue };
         let place = places.take().await;
-        let (router, config) = (router.clone(), tls.as_ref().map(|tls| tls.config()));
+        let (router, config) = (router.clone(), tls.as_ref().map(|tls| tls.tls_config()));
         tokio::spawn(async move {
             let from = Origin { peer, local, visitor: place.visitor.clone() };
             tokio::select! {

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use super::access::sha256_hex;
 use super::call::Call;
-use super::complaints::{document_text, judged};
+use super::check::document_text;
+use super::complaints::judged;
 use super::deployments::{
     MOST_FILES, broken_file_of, count_documents, file_name_of, named_deployment, read_deployments,
 };

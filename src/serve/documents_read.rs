@@ -57,7 +57,7 @@ impl DocumentsRead {
     }
 
     #[cfg(test)]
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn reads_so_far(&self) -> usize {
         self.reads.load(std::sync::atomic::Ordering::Relaxed)
     }
 }

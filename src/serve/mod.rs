@@ -6,6 +6,7 @@ mod activation;
 mod answers;
 mod attempts;
 mod call;
+mod check;
 mod complaints;
 mod connections;
 mod credentials;

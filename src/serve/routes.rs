@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::access::AuditEntry;
 use super::answers::{self, List};
 use super::call::Call;
-use super::complaints::{self, Allowed, Checked};
+use super::check::{self, Allowed, Checked};
 use super::credentials::{self, Credential, CredentialList, NewCredential};
 use super::deployments::{self, Deployment, StatusAnswer};
 use super::documents::{self, StoredDocument};
@@ -258,7 +258,7 @@ pub(super) static ROUTES: &[Route] = &[
         "show what documents may name",
         Needs::Login,
         AnswerBody::Json(schema::<Allowed>),
-        |call| Box::pin(complaints::show_allowed(call)),
+        |call| Box::pin(check::show_allowed(call)),
     ),
     Route {
         takes_document: true,
@@ -269,7 +269,7 @@ pub(super) static ROUTES: &[Route] = &[
             "check a document without storing it",
             Needs::Login,
             AnswerBody::Json(schema::<Checked>),
-            |call| Box::pin(complaints::check_document(call)),
+            |call| Box::pin(check::check_document(call)),
         )
     },
     route(

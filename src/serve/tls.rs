@@ -68,7 +68,7 @@ impl ServerTls {
         Ok(Arc::new(ServerTls { files, loaded }))
     }
 
-    pub(super) fn config(&self) -> Arc<ServerConfig> {
+    pub(super) fn tls_config(&self) -> Arc<ServerConfig> {
         self.loaded.read().config.clone()
     }
 

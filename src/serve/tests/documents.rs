@@ -319,14 +319,14 @@ async fn a_document_that_has_not_changed_is_read_once() {
     let token = fixture.token("see@*");
     let list = async || shown(&fixture.ask("GET", "/api/v1/deployments", Some(&token), None).await);
     assert_eq!(list().await, "200");
-    let read = fixture.server.documents_read.count();
+    let read = fixture.server.documents_read.reads_so_far();
     assert_eq!(list().await, "200");
-    assert_eq!(fixture.server.documents_read.count(), read);
+    assert_eq!(fixture.server.documents_read.reads_so_far(), read);
     let path = fixture.directory.path().join("deployments/prod.yaml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{text}# changed\n")).unwrap();
     assert_eq!(list().await, "200");
-    assert_eq!(fixture.server.documents_read.count(), read + 1);
+    assert_eq!(fixture.server.documents_read.reads_so_far(), read + 1);
 }
 
 /// Run by the command line, too, its mark cannot be lost: without it, it is no inventory.
