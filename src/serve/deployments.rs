@@ -113,7 +113,7 @@ pub(super) fn broken_file_of(server: &Server, name: &str) -> Result<Option<PathB
         path.file_stem().is_some_and(|stem| stem == name)
             || read::bytes(path).is_ok_and(|text| mentions(&String::from_utf8_lossy(&text), name))
     };
-    // Also a link that leads nowhere at the moment, and a file that is not read as there are too many.
+    // Also a link whose file is missing at the moment, and a file that is not read as there are too many.
     let paths = all_paths_in(&server.deployments, |path| has_ending(path) && !path.is_dir())?;
     let mut paths = paths.into_iter().enumerate();
     Ok(paths.find(|(at, path)| is_of(path) && (*at >= MOST_FILES || is_broken(path))).map(|(_, path)| path))

@@ -1,4 +1,4 @@
-//! A proof that a server has the store of its owner: before a link is printed that lets a person in, whoever listens must give it.
+//! A proof that a server has the store of its owner: the program that listens must give it before a link is printed that lets a person in.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -38,7 +38,7 @@ pub(super) struct Proof {
 pub enum ProofError {
     #[error(
         "cannot ask the server at {address}\n\
-         hint: start windlass serve first, or give its address with --listen; with TLS, give --url https://NAME:PORT"
+         hint: start the server (`windlass serve`), or give its address with --listen; with TLS, give --url https://NAME:PORT"
     )]
     Ask { address: SocketAddr, source: std::io::Error },
     #[error(
@@ -49,7 +49,7 @@ pub enum ProofError {
 }
 
 impl ProofKey {
-    /// Covers the address too: a server elsewhere is of no use to who passes questions on to it.
+    /// Covers the address too: the answer of a server elsewhere does not fit here.
     fn mac(&self, address: SocketAddr, nonce: &str) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes()).expect("HMAC takes keys of any length");
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());

@@ -132,7 +132,7 @@ fn names_in(directory: &Path, ending: &str) -> Result<Vec<String>, SealError> {
     Ok(found)
 }
 
-/// Both without links, so that neither leads out.
+/// Both without links, so that neither points outside.
 fn is_below(path: &Path, directory: &Path) -> bool {
     matches!((path.canonicalize(), directory.canonicalize()), (Ok(path), Ok(directory)) if path.starts_with(&directory))
 }
