@@ -1,5 +1,7 @@
 //! What an API answer says when it cannot do what was asked for: a problem of RFC 9457.
 
+use std::num::NonZeroU32;
+
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -25,7 +27,7 @@ pub(super) struct Problem {
     hint: Option<String>,
     /// For the header Retry-After, in seconds.
     #[serde(skip)]
-    retry_after: Option<u64>,
+    retry_after: Option<NonZeroU32>,
     #[serde(flatten)]
     document: Option<Box<DocumentProblem>>,
 }
@@ -82,7 +84,8 @@ impl Problem {
     }
 
     pub(super) fn with_retry_after(mut self, seconds: u64) -> Problem {
-        self.retry_after = Some(seconds);
+        // A short type keeps answers small.
+        self.retry_after = u32::try_from(seconds).ok().and_then(NonZeroU32::new);
         self
     }
 
@@ -125,7 +128,7 @@ impl IntoResponse for Problem {
         let json = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         if let Some(seconds) = self.retry_after {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.get()));
         }
         response
     }
