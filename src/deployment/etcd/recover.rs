@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::restore::removing_none;
 use super::{Reply, ask};
 use crate::deployment::backups::Backup;
 use crate::deployment::contract::{Reported, StatusNumber};
 use crate::deployment::{Control, Error, Site};
+use crate::value::Vars;
 
 /// What `etcd-survivors.yml` found.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -194,7 +194,7 @@ impl Survivors {
 /// # Errors
 /// The deployment cannot be read, or the playbook cannot be run.
 pub async fn read_survivors(site: &Site, control: &Control) -> Result<Option<Reply<Survivors>>, Error> {
-    ask(&site.read_inventory().await?, removing_none(), None, control).await
+    ask(&site.read_inventory().await?, Vars::default(), None, control).await
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl Restoration {
     pub(in crate::deployment) fn playbook_variables(&self) -> Vars {
         let restore = match self {
             Restoration::Restore(restore) => restore,
-            Restoration::Recover => return removing_none(),
+            Restoration::Recover => return Vars::default(),
             Restoration::Undo | Restoration::Release => return Vars::default(),
         };
         let Restore { name, manifest, snapshot, id, options } = &**restore;
@@ -114,11 +114,6 @@ impl Restoration {
             (variable::ETCD_RESTORE_ABANDONS.into(), Value::from(options.abandons)),
         ])
     }
-}
-
-/// For playbooks that work on the hosts that answer, as the removal of members does.
-pub(super) fn removing_none() -> Vars {
-    Vars::from([(variable::ETCD_REMOVED_MEMBERS.into(), Value::from(Vec::<String>::new()))])
 }
 
 /// A restore that can be tried out and carried out. Its unpacked snapshot is removed with it.
