@@ -18,13 +18,18 @@ pub const HANDED: &str = "WINDLASS_HANDED_SECRETS";
 #[derive(Default, Clone, PartialEq, Eq)]
 pub struct HandedSecrets {
     secrets: BTreeMap<String, BTreeMap<String, Secret>>,
+    /// Another text each time one of them is set, from which they cannot be guessed.
+    generation: String,
     /// Whether a server was there to hand them over.
     by_server: bool,
 }
 
 /// As they are written.
 #[derive(Serialize, Deserialize)]
-struct Written(BTreeMap<String, BTreeMap<String, String>>);
+struct Written {
+    generation: String,
+    secrets: BTreeMap<String, BTreeMap<String, String>>,
+}
 
 impl std::fmt::Debug for HandedSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -57,16 +62,26 @@ impl HandedSecrets {
 
     fn of_bytes(bytes: &[u8]) -> Result<HandedSecrets, String> {
         // The parser's own words might quote them.
-        let Written(written) = serde_json::from_slice(bytes).map_err(|_| "they are not as a server writes them")?;
-        let secrets = written.into_iter().map(|(name, keys)| {
+        let written: Written = serde_json::from_slice(bytes).map_err(|_| "they are not as a server writes them")?;
+        let secrets = written.secrets.into_iter().map(|(name, keys)| {
             (name, keys.into_iter().map(|(key, value)| (key, Secret::new(value))).collect::<BTreeMap<_, _>>())
         });
-        Ok(HandedSecrets { secrets: secrets.collect(), by_server: true })
+        Ok(HandedSecrets { secrets: secrets.collect(), generation: written.generation, by_server: true })
     }
 
     /// Adds a secret to hand over.
     pub fn hand_over(&mut self, name: &str, key: &str, value: Secret) {
         self.secrets.entry(name.to_owned()).or_default().insert(key.to_owned(), value);
+    }
+
+    /// Says that these are other secrets than those with another text, although nobody sees them.
+    pub fn set_generation(&mut self, generation: String) {
+        self.generation = generation;
+    }
+
+    /// Empty: none were handed over.
+    pub fn generation(&self) -> &str {
+        &self.generation
     }
 
     /// What is to be the standard input of the process that gets them.
@@ -77,7 +92,8 @@ impl HandedSecrets {
         let plain = |keys: &BTreeMap<String, Secret>| {
             keys.iter().map(|(key, value)| (key.clone(), value.reveal().to_owned())).collect()
         };
-        let written = Written(self.secrets.iter().map(|(name, keys)| (name.clone(), plain(keys))).collect());
+        let secrets = self.secrets.iter().map(|(name, keys)| (name.clone(), plain(keys))).collect();
+        let written = Written { generation: self.generation.clone(), secrets };
         let mut file = File::from(rustix::fs::memfd_create("secrets", MemfdFlags::CLOEXEC)?);
         file.write_all(&serde_json::to_vec(&written)?)?;
         file.seek(SeekFrom::Start(0))?;
@@ -111,10 +127,12 @@ mod tests {
     fn what_is_handed_over_is_found_and_nothing_else() {
         let mut handed = HandedSecrets::default();
         handed.hand_over("login", "password", Secret::new("s3cret"));
+        handed.set_generation("g2".to_owned());
         let mut bytes = Vec::new();
         handed.as_input().unwrap().read_to_end(&mut bytes).unwrap();
         let got = HandedSecrets::of_bytes(&bytes).unwrap();
         assert_eq!(got.handed_secret("login", "password").unwrap(), "s3cret");
+        assert_eq!(got.generation(), "g2");
         assert_eq!(got.handed_secret("login", "key").unwrap_err(), "it does not have this key, only password");
         assert!(got.handed_secret("other", "password").unwrap_err().contains("no credential of this name"));
         assert!(!format!("{got:?}").contains("s3cret"));

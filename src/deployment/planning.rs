@@ -194,6 +194,10 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
             resource.spec.hooks.iter().map(|hook| resource.resolve_beside(&hook.playbook).display().to_string()),
         );
     }
+    // A plan that was approved is not applied with other credentials: a kubeconfig, say, may lead to another cluster.
+    if !job.inventory.handed_generation.is_empty() {
+        found.insert(format!("credentials of {}", deployment.name), job.inventory.handed_generation.clone());
+    }
     for host in job.inventory.hosts.keys() {
         let vars = job.inventory.vars_of(host, None);
         let lines = vars.iter().chain(job.extra_vars.iter()).filter(|(name, _)| !BUNDLES.contains(&name.as_ref()));

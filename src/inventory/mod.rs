@@ -46,6 +46,8 @@ pub struct Inventory {
     pub deployments: Vec<Deployment>,
     /// Where the credentials of the deployment are kept.
     pub credentials: Option<Credentials>,
+    /// Another text for other secrets that a server has handed over. Empty: it has handed none.
+    pub handed_generation: String,
     /// Warnings, each with its location if it has one.
     pub warnings: Vec<String>,
     /// `group_vars/` and `host_vars/` beside the sources, weakest first.

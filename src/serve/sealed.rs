@@ -11,6 +11,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::access::sha256_hex;
 use super::documents::{make_private, write_whole};
 use crate::credentials::HandedSecrets;
 use crate::resource::is_stored_name;
@@ -228,11 +229,15 @@ impl CredentialStore {
     pub(super) fn handed_credentials(&self, deployment: &str) -> Result<HandedSecrets, SealError> {
         let mut handed = HandedSecrets::default();
         let Some(key) = &self.key else { return Ok(handed) };
+        let mut all = String::new();
         for (name, credential) in self.list_credentials(deployment)? {
+            // Sealed with a random number each time, so that the same secret has another text when it is set again.
+            all.push_str(&format!("{name}\n{}\n", credential.sealed));
             let secret = key.unseal(&credential.sealed, &about(deployment, &name, credential.kind));
             let path = self.credential_path(deployment, &name);
             handed.hand_over(&name, credential.kind.key_name(), secret.ok_or(SealError::Opened { path })?);
         }
+        handed.set_generation(sha256_hex(all.as_bytes()));
         Ok(handed)
     }
 }

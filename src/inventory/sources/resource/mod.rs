@@ -84,9 +84,19 @@ pub(super) fn read_stored(inventory: &mut Inventory, file: &Path) -> Result<(), 
     let deployment = resource::load_stored(file, &inventory.allowed)?;
     let handed = HandedSecrets::handed_to_process(&inventory.allowed.surroundings)
         .map_err(|why| Diagnostic::new(format!("cannot read the secrets for {}: {why}", file.display()), None))?;
-    let directory = file.parent().unwrap_or(Path::new("/")).join("credentials").join(&deployment.name);
-    put(inventory, deployment, None, SecretSource::Handed(handed), Some(Credentials::Directory(directory)))?;
+    put_stored(inventory, file, deployment, handed)?;
     Ok(())
+}
+
+fn put_stored(
+    inventory: &mut Inventory,
+    file: &Path,
+    deployment: Deployment,
+    handed: Arc<HandedSecrets>,
+) -> Result<(), Diagnostic> {
+    let directory = file.parent().unwrap_or(Path::new("/")).join("credentials").join(&deployment.name);
+    inventory.handed_generation = handed.generation().to_owned();
+    put(inventory, deployment, None, SecretSource::Handed(handed), Some(Credentials::Directory(directory)))
 }
 
 /// Puts a deployment's hosts, groups and variables into the inventory. `file` is where it was read, if it was a file;

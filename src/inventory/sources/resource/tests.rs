@@ -219,3 +219,21 @@ fn one_inventory_is_of_one_deployment() {
         "{complaints:?}"
     );
 }
+
+#[test]
+fn other_credentials_of_a_stored_document_are_other_input() {
+    use crate::credentials::HandedSecrets;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("karmada.yaml");
+    fs::write(&file, DEPLOYMENT).unwrap();
+    let generation = |text: &str| {
+        let loaded = Inventory::load(&[file.to_string_lossy().into_owned()], &Keyring::default()).unwrap();
+        let mut handed = HandedSecrets::default();
+        handed.set_generation(text.to_owned());
+        let mut inventory = Inventory::default();
+        super::put_stored(&mut inventory, &file, loaded.deployments[0].clone(), handed.into()).unwrap();
+        inventory.handed_generation
+    };
+    assert_eq!(generation("g1"), "g1");
+    assert_ne!(generation("g1"), generation("g2"));
+}
