@@ -1,19 +1,16 @@
 //! The documents of deployments as they were read last: one that has not changed is not read and checked again at each request.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::file_state::FileState;
 use crate::resource::{self, Deployment, ForeignResourceLimits, Resource};
 use crate::value::mutex::Mutex;
 use crate::value::origin::Diagnostic;
 
 /// What is in a file: the first deployment, if there is one, and whether there are more; or why it cannot be used.
 pub(super) type Content = Result<(Option<Deployment>, bool), Vec<Diagnostic>>;
-
-/// Which file it was, with its size and times.
-type FileState = (u64, u64, u64, i64, i64, i64, i64);
 
 /// How many are kept. Beyond, all are forgotten: a directory has fewer.
 const MOST: usize = 4000;
@@ -36,7 +33,7 @@ impl DocumentsRead {
         is_stored: bool,
         limits: &ForeignResourceLimits,
     ) -> std::io::Result<Arc<Content>> {
-        let state = state_of(&path.metadata()?);
+        let state = FileState::of_file(&path.metadata()?);
         if let Some((known, content)) = self.kept.lock().get(path)
             && *known == state
         {
@@ -46,7 +43,7 @@ impl DocumentsRead {
         self.reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let content = Arc::new(read(path, is_stored, limits));
         // One that changed meanwhile is read again the next time.
-        if state_of(&path.metadata()?) == state {
+        if FileState::of_file(&path.metadata()?) == state {
             let mut kept = self.kept.lock();
             if kept.len() >= MOST {
                 kept.clear();
@@ -72,8 +69,4 @@ fn read(path: &Path, is_stored: bool, limits: &ForeignResourceLimits) -> Content
         _ => None,
     });
     Ok((deployments.next(), deployments.next().is_some()))
-}
-
-fn state_of(found: &std::fs::Metadata) -> FileState {
-    (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec())
 }

@@ -14,6 +14,7 @@ mod deployments;
 mod dispatch;
 mod documents;
 mod documents_read;
+mod file_state;
 mod follow;
 mod guard;
 mod hashing;

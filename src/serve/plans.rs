@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 
 use super::call::Call;
 use super::deployments::DeploymentFile;
+use super::file_state::FileState;
 use super::problem::Problem;
 use super::{Server, answers, runs};
 use crate::deployment::plan::{LAYOUT, Plan};
@@ -90,9 +91,6 @@ const LARGEST: u64 = 16 << 20;
 #[derive(Default)]
 pub(super) struct Plans(Mutex<VecDeque<(FileState, Arc<ReadPlan>)>>);
 
-/// Which file it was, with its size and times.
-type FileState = (u64, u64, i64, i64, i64, i64);
-
 struct ReadPlan {
     plan: Plan,
     digest: String,
@@ -112,17 +110,13 @@ impl Plans {
     }
 }
 
-fn state_of(found: &std::fs::Metadata) -> FileState {
-    (found.ino(), found.size(), found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec())
-}
-
 /// The plan of a run. None: it made none, or has not ended, or the plan was deleted.
 fn read_plan(server: &Server, run: RunId) -> Result<Option<Arc<ReadPlan>>, Problem> {
     let file = match File::open(server.processes.plan_path(run)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(Problem::internal)?,
     };
-    let state = state_of(&file.metadata().map_err(Problem::internal)?);
+    let state = FileState::of_file(&file.metadata().map_err(Problem::internal)?);
     if let Some(known) = server.plans.find(state) {
         return Ok(Some(known));
     }

@@ -37,6 +37,21 @@ spec:
   etcd: {managed: {hosts: [cp-1]}}
 ";
 
+/// One that may come through the API.
+const STORED_DOCUMENT: &str = "apiVersion: windlass.dev/v1alpha1
+kind: KarmadaDeployment
+metadata: {name: new}
+spec:
+  bundle: karmada
+  hosts:
+    - {name: cp-1, address: 192.0.2.1, fingerprint: 'SHA256:0123456789012345678901234567890123456789012'}
+  ssh:
+    password: {secret: {name: login, key: password}}
+    hostKeys: strict
+  controlPlane: {hosts: [cp-1]}
+  etcd: {managed: {hosts: [cp-1]}}
+";
+
 /// What the configuration allows to documents that come through the API.
 fn limits() -> ForeignResourceLimits {
     ForeignResourceLimits {
@@ -163,6 +178,12 @@ impl Answered {
     pub(super) fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
+}
+
+/// The status, and the code of a problem.
+pub(super) fn shown(answer: &Answered) -> String {
+    let code = if answer.text.starts_with('{') { answer.code() } else { String::new() };
+    format!("{} {code}", answer.status.as_u16()).trim_end().to_owned()
 }
 
 /// Records the start of a run of a deployment, `seconds` after a fixed time.

@@ -3,24 +3,14 @@
 use super::super::documents::prepare_documents;
 use super::*;
 
-const STORED: &str = "apiVersion: windlass.dev/v1alpha1
-kind: KarmadaDeployment
-metadata: {name: NAME}
-spec:
-  bundle: karmada
-  hosts:
-    - {name: cp-1, address: 192.0.2.1, fingerprint: 'SHA256:0123456789012345678901234567890123456789012'}
-  ssh:
-    password: {secret: {name: login, key: password}}
-    hostKeys: strict
-  controlPlane: {hosts: [cp-1]}
-  etcd: {managed: {hosts: [cp-1]}}
-";
-
 impl Fixture {
     async fn change(&self, method: &str, name: &str, tag: Option<&str>) -> Answered {
         let kind = if method == "PUT" { "application/yaml" } else { "application/json" };
-        let text = if method == "PUT" { STORED.replace("NAME", name) } else { String::new() };
+        let text = if method == "PUT" {
+            STORED_DOCUMENT.replace("name: new", &format!("name: {name}"))
+        } else {
+            String::new()
+        };
         let header = tag.map_or(("if-none-match", "*"), |tag| ("if-match", tag));
         let path = format!("/api/v1/deployments/{name}/document");
         self.ask_as(kind, method, &path, Some(&self.token("see@* edit@*")), &[header], &text).await
@@ -29,11 +19,6 @@ impl Fixture {
     fn own_file(&self, name: &str) -> std::path::PathBuf {
         self.directory.path().join("deployments").join(name)
     }
-}
-
-fn shown(answer: &Answered) -> String {
-    let code = if answer.text.starts_with('{') { answer.code() } else { String::new() };
-    format!("{} {code}", answer.status.as_u16()).trim_end().to_owned()
 }
 
 #[tokio::test]
