@@ -33,7 +33,7 @@ impl DocumentsRead {
         is_stored: bool,
         limits: &ForeignResourceLimits,
     ) -> std::io::Result<Arc<Content>> {
-        let state = FileState::of_file(&path.metadata()?);
+        let state = FileState::from(&path.metadata()?);
         if let Some((known, content)) = self.kept.lock().get(path)
             && *known == state
         {
@@ -43,7 +43,7 @@ impl DocumentsRead {
         self.reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let content = Arc::new(read(path, is_stored, limits));
         // One that changed meanwhile is read again the next time.
-        if FileState::of_file(&path.metadata()?) == state {
+        if FileState::from(&path.metadata()?) == state {
             let mut kept = self.kept.lock();
             if kept.len() >= MOST {
                 kept.clear();

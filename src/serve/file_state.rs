@@ -11,8 +11,8 @@ pub(super) struct FileState {
     times: (i64, i64, i64, i64),
 }
 
-impl FileState {
-    pub(super) fn of_file(found: &Metadata) -> FileState {
+impl From<&Metadata> for FileState {
+    fn from(found: &Metadata) -> FileState {
         FileState {
             place: (found.dev(), found.ino()),
             size: found.size(),

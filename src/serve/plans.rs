@@ -116,7 +116,7 @@ fn read_plan(server: &Server, run: RunId) -> Result<Option<Arc<ReadPlan>>, Probl
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(Problem::internal)?,
     };
-    let state = FileState::of_file(&file.metadata().map_err(Problem::internal)?);
+    let state = FileState::from(&file.metadata().map_err(Problem::internal)?);
     if let Some(known) = server.plans.find(state) {
         return Ok(Some(known));
     }

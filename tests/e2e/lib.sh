@@ -69,6 +69,9 @@ at_question() {
 # The playbook etcd.yml, with etcd $ETCD (3.5 unless said otherwise).
 etcd_playbook() { windlass playbook -i "${etcd_inventory:-$inventory}" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" "$@" "$ROOT/playbooks/etcd.yml"; }
 
+# matches GREP-ARGUMENTS: whether its input has a line that matches. `grep -q` ends at the first one, and with pipefail a program that
+# writes more is then a failure: `! secrets | grep -q` would pass with the secret there.
+matches() { [ "$(grep -ac "$@")" != 0 ]; }
 exits() { [ "$code" = "$1" ] || broken "exit code $code, not $1"; }
 says() { grep -aqE -- "$1" "$output" || broken "it does not say: $1"; }
 does_not_say() { ! grep -aqE -- "$1" "$output" || broken "it says: $1"; }

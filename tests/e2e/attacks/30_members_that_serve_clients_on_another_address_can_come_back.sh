@@ -21,7 +21,7 @@ cp "$state/credentials/etcd/hosts/h1/server.crt" "$scratch/former.crt"
 there
 exits 0
 for h in h1 h2 h3; do
-  listens $h | grep -q "10.99.0.$(octet $h):2379" || broken "$h does not listen on the network for clients"
+  listens $h | matches "10.99.0.$(octet $h):2379" || broken "$h does not listen on the network for clients"
   grep -q "//10.99.0.$(octet $h):2379" "$state/credentials/etcd/etcdctl.env" || broken "etcdctl.env does not name the new address of $h"
 done
 there
@@ -31,7 +31,7 @@ cat "$scratch/former.crt" >"$state/h1/root/etc/etcd/pki/server.crt"
 back
 exits 0
 for h in h1 h2 h3; do
-  ! listens $h | grep -q 10.99.0 || broken "$h still listens on the network for clients"
+  ! listens $h | matches 10.99.0 || broken "$h still listens on the network for clients"
   on_client_network $h delete
 done
 healthy

@@ -19,7 +19,7 @@ variables() {
 }
 deployment() { windlass "$1" -i "$state/program.py" --playbooks "$ROOT/playbooks" "${@:2}"; }
 echo h1 >"$state/program.hosts"
-setting() { on h1 cat /etc/etcd/etcd.env | grep -q "SNAPSHOT_COUNT=.*$1" || broken "etcd has another setting than $1"; }
+setting() { on h1 cat /etc/etcd/etcd.env | matches "SNAPSHOT_COUNT=.*$1" || broken "etcd has another setting than $1"; }
 variables 20000
 
 # The order in which a program prints is not what it says.

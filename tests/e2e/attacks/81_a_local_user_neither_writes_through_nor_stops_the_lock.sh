@@ -36,7 +36,7 @@ exits 0
 healthy
 for h in h1 h2 h3; do
   [ "$(on $h cat /etc/victim)" = precious ] || broken "root wrote through a link on $h"
-  lock_of $h | head -1 | grep -qE '^8 -$' || broken "the lock of $h is not given back: $(lock_of $h)"
+  lock_of $h | sed -n 1p | matches -E '^8 -$' || broken "the lock of $h is not given back: $(lock_of $h)"
   [ "$(on $h stat -c %a:%U $d $d/sessions $d/.mutex | tr '\n' ' ')" = "755:root 700:root 600:root " ] || broken "others may open what is beside the lock of $h"
   no_sessions $h
 done

@@ -13,5 +13,5 @@ tail -3 "$scratch/run"
 converges -e "$settings"
 [ "$bare" = 1 ] || writer_stop
 for h in h1 h2 h3; do
-  on $h '! find /etc/etcd /opt/windlass /etc/systemd/system -name ".windlass*" | grep -q .' || broken "half a file is left on $h"
+  on $h '! find /etc/etcd /opt/windlass /etc/systemd/system -name ".windlass*" | grep .' || broken "half a file is left on $h"
 done

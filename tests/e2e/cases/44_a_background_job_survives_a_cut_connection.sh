@@ -30,7 +30,7 @@ sleep 3
 on h1 'for p in $(pgrep -P "$(systemctl show -p MainPID --value ssh)"); do kill -KILL $p || true; done'
 wait $run || true
 cat "$scratch/log"
-tail -1 "$scratch/log" | grep -q 'exit code 0$' || broken "the run failed"
+tail -1 "$scratch/log" | matches 'exit code 0$' || broken "the run failed"
 grep -q 'stdout is whole' "$scratch/log" || broken "the job did not go on"
 on h1 'test -e /run/went-on' || broken "the job that was left alone did not go on"
 job=$(grep -o 'j[0-9]*\.[0-9]*' "$scratch/log" | tail -1)

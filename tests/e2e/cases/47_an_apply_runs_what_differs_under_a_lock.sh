@@ -17,7 +17,7 @@ exits 0
 says 'applying etcd: '
 healthy
 for h in h1 h2 h3; do
-  lock_of $h | head -1 | grep -qE '^1 -$' || broken "the lock of $h was not released: $(lock_of $h)"
+  lock_of $h | sed -n 1p | matches -E '^1 -$' || broken "the lock of $h was not released: $(lock_of $h)"
   [ "$(on $h stat -c %a /var/lib/windlass/karmada/lock)" = 644 ] || broken "the lock's mode"
   on $h "grep -q 'done.:true,.host.:.$h.}\$' /var/lib/windlass/karmada/journal" || broken "the journal of $h"
   no_sessions $h
@@ -28,7 +28,7 @@ applied
 exits 0
 says '^Nothing to do\.$'
 does_not_say 'PLAY'
-lock_of h1 | head -1 | grep -qE '^1 -$' || broken "a lock was taken for nothing"
+lock_of h1 | sed -n 1p | matches -E '^1 -$' || broken "a lock was taken for nothing"
 
 # A saved plan is for the world that it was made in.
 planned -o "$scratch/plan.json" -e etcd_quota_backend_bytes=3221225472

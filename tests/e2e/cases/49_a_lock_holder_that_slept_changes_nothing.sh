@@ -4,7 +4,7 @@ in_background "$scratch/asleep"
 asleep=$holder
 until_it_says "$scratch/asleep" 'TASK \[etcd : '
 kill -STOP "$asleep"
-lock_of h1 | head -1 | grep -qE '^1 [0-9a-z]{26}$' || broken "it does not hold the lock: $(lock_of h1)"
+lock_of h1 | sed -n 1p | matches -E '^1 [0-9a-z]{26}$' || broken "it does not hold the lock: $(lock_of h1)"
 
 applied
 exits 1
@@ -15,7 +15,7 @@ applied --break-lock
 exits 0
 says 'taking over the lock from '
 healthy
-lock_of h1 | head -1 | grep -qE '^2 -$' || broken "the token did not rise: $(lock_of h1)"
+lock_of h1 | sed -n 1p | matches -E '^2 -$' || broken "the token did not rise: $(lock_of h1)"
 settled_trees >"$scratch/before"
 (cd "$state/credentials" && find . -type f -exec sha256sum {} + | sort) >"$scratch/here-before"
 members=$(etcdctl member list)

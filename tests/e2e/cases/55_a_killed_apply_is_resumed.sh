@@ -27,7 +27,7 @@ for round in $(seq "$rounds"); do
   for h in h1 h2 h3; do
     no_sessions $h
     # Only a host whose power was cut may keep half a file beside the whole one.
-    [ $power = 0 ] || on $h '! ls -a /etc/etcd /var/lib/windlass/karmada | grep -q "^\.windlass\|^\.lock"' || broken "half a file is left on $h"
+    [ $power = 0 ] || on $h '! ls -a /etc/etcd /var/lib/windlass/karmada | grep "^\.windlass\|^\.lock"' || broken "half a file is left on $h"
   done
   etcdctl put "round$round" "$at"
   [ "$(etcdctl get round1 | tail -1)" != "" ] || broken "data was lost"

@@ -11,7 +11,7 @@ done
 hosts kill h2
 wait $run || true
 cat "$scratch/log"
-tail -1 "$scratch/log" | grep -qE 'exit code [24]$' || broken "the wrong exit code"
+tail -1 "$scratch/log" | matches -E 'exit code [24]$' || broken "the wrong exit code"
 grep -q 'h2.*unreachable=1' "$scratch/log" || broken "h2 is not told as unreachable"
 for at in "$state"/h2/upper/opt/windlass/etcd/etcd/*/etcd*; do
   [ ! -e "$at" ] || cmp "$at" "$ROOT/target/etcd/3.5/${at##*/}" || broken "half a file is on h2"

@@ -23,7 +23,7 @@ says '^Nothing to do'
 
 # One key is written until the database is full.
 head -c 1000000 /dev/urandom | base64 -w 0 >"$scratch/large"
-until etcdctl alarm list | grep -q NOSPACE; do etcdctl put large <"$scratch/large" || :; done
+until etcdctl alarm list | matches NOSPACE; do etcdctl put large <"$scratch/large" || :; done
 windlass etcd check "${deployment[@]}"
 exits 2
 says '^alarms +refused '
@@ -35,7 +35,7 @@ windlass etcd defrag --compact --check "${deployment[@]}"
 exits 0
 says 'the history of the keys of etcd before revision [0-9]+ would be removed'
 says 'would clear the alarm NOSPACE'
-etcdctl alarm list | grep -q NOSPACE || broken "a dry run cleared the alarm"
+etcdctl alarm list | matches NOSPACE || broken "a dry run cleared the alarm"
 sizes | cmp - "$scratch/full" || broken "a dry run changed a database"
 windlass etcd defrag --compact --yes "${deployment[@]}"
 exits 0
@@ -48,7 +48,7 @@ sizes >"$scratch/sizes"
 while read -r size; do [ "$size" -lt 8000000 ] || broken "a database still has $size bytes"; done <"$scratch/sizes"
 # The leader was the last, and another one leads since then.
 [ "$(leader)" != "$before" ] || broken "$before answered no client while it was the leader"
-grep -aoE '^ *"?msg"?: "?h[123]: .* MiB, of which|h[123]: [0-9]+ MiB, of which' "$output" | grep -o 'h[123]' | tail -1 | grep -qx "$before" || broken "$before was not the last"
+grep -aoE '^ *"?msg"?: "?h[123]: .* MiB, of which|h[123]: [0-9]+ MiB, of which' "$output" | grep -o 'h[123]' | tail -1 | matches -x "$before" || broken "$before was not the last"
 windlass etcd check "${deployment[@]}"
 exits 0
 windlass etcd defrag --compact --yes --unused-percent 50 --unused-mb 1 "${deployment[@]}"

@@ -12,6 +12,6 @@ END
 eventually kubectl get resourcebinding web-deployment
 kubectl create secret generic hidden --from-literal=word=sesame
 # In etcd it is encrypted.
-etcdctl get /registry/secrets/default/hidden | grep -qa 'k8s:enc:secretbox' || broken "the secret is not encrypted in etcd"
-! etcdctl get /registry/secrets/default/hidden | grep -qa sesame || broken "the secret is plain in etcd"
+etcdctl get /registry/secrets/default/hidden | matches 'k8s:enc:secretbox' || broken "the secret is not encrypted in etcd"
+! etcdctl get /registry/secrets/default/hidden | matches sesame || broken "the secret is plain in etcd"
 "$(bundled karmadactl)" --kubeconfig "$kubeconfig" get clusters || broken "karmadactl does not work"

@@ -1,7 +1,7 @@
 # Takes its turn: every third day, with stand-ins.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 a_control_plane
-runs_with() { on "$1" 'tr "\0" " " </proc/$(systemctl show -p MainPID --value karmada-scheduler)/cmdline' | grep -q -- "$2"; }
+runs_with() { on "$1" 'tr "\0" " " </proc/$(systemctl show -p MainPID --value karmada-scheduler)/cmdline' | matches -- "$2"; }
 karmada karmada -e '{"karmada_scheduler_extra_args": {"kube-api-burst": 77}}'
 exits 0
 for h in h1 h2 h3; do runs_with "$h" --kube-api-burst=77 || broken "$h runs without the flag"; done

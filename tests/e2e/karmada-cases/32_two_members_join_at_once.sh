@@ -62,5 +62,5 @@ eventually member get --raw /livez
 with_members '[members]' "$m1" "$m2"
 karmada add-member
 exits 0
-! kubectl -n karmada-cluster get secret m1 -o 'jsonpath={.data.token}' | grep -qFf "$scratch/tokens" || broken "the token is the old one"
+! kubectl -n karmada-cluster get secret m1 -o 'jsonpath={.data.token}' | matches -Ff "$scratch/tokens" || broken "the token is the old one"
 eventually joined m1 Push

@@ -27,7 +27,7 @@ same_trees "$scratch/before" "$scratch/after"
 karmada karmada -e "@$state/external.yml"
 exits 0
 eventually kubectl get clusters
-stored /elsewhere/registry/ | grep -q /elsewhere/registry/ || broken "nothing is stored under the prefix"
+stored /elsewhere/registry/ | matches /elsewhere/registry/ || broken "nothing is stored under the prefix"
 [ -z "$(stored /registry/)" ] || broken "something is stored beside the prefix"
 karmada karmada -e "@$state/external.yml"
 exits 0

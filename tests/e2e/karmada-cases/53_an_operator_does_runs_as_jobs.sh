@@ -14,7 +14,7 @@ eventually has_condition prod Blocked 'True AwaitingApproval'
 run_of install "$(digest_of prod)"
 is_applying() { grep -q 'applying controlPlane' "$state/node.log"; }
 eventually is_applying
-! pgrep -f 'windlass worker -f kube:default/prod .*--run install' | xargs -r -n 1 ps -o ppid= -p | grep -qw "$operator" ||
+! pgrep -f 'windlass worker -f kube:default/prod .*--run install' | xargs -r -n 1 ps -o ppid= -p | matches -w "$operator" ||
   broken "the operator does the run itself"
 kill -9 "$(pod_process)"
 # The operator is killed as well: the next one knows the Run and its Jobs.

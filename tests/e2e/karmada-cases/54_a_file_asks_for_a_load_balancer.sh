@@ -13,7 +13,7 @@ grep -q "server: https://$(vip):6443" "$kubeconfig" || broken "the kubeconfig le
 kubectl get clusters
 for h in h1 h2 h3; do [ "$(balanced h1 "${h/h/cp-}")" = UP ] || broken "$h is not led to"; done
 # The host that carries the address dies: another one does.
-for h in h1 h2 h3; do on "$h" ip -br address | grep -q "$(vip)/" && holder=$h; done
+for h in h1 h2 h3; do on "$h" ip -br address | matches "$(vip)/" && holder=$h; done
 hosts kill "$holder"
 eventually kubectl get clusters
 hosts start "$holder"

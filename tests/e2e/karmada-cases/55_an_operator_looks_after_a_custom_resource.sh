@@ -29,7 +29,7 @@ spec='  components: {karmadaScheduler: {extraArgs: {v: "3"}}}
 '
 deployment "$spec" | at_management apply --validate=false -f -
 eventually run_is early 'False PlanChanged'
-at_management get run early -o 'jsonpath={.status.conditions[0].message}' | grep -q 'the spec of prod was changed' || broken "the reason is not there"
+at_management get run early -o 'jsonpath={.status.conditions[0].message}' | matches 'the spec of prod was changed' || broken "the reason is not there"
 on h1 '! test -e /etc/systemd/system/karmada-scheduler.service' || broken "a later stage was begun"
 eventually has_condition prod Blocked 'True AwaitingApproval'
 
@@ -99,14 +99,14 @@ for h in h1 h2 h3; do on $h grep -rq 3221225472 /etc/etcd || broken "$h has the 
 # A host goes away: it is named.
 hosts kill h3
 eventually has_condition prod HostsReachable 'False HostsUnreachable'
-at_management get kd prod -o 'jsonpath={.status.conditions[?(@.type=="HostsReachable")].message}' | grep -q 'h3$' || broken "the host is not named"
+at_management get kd prod -o 'jsonpath={.status.conditions[?(@.type=="HostsReachable")].message}' | matches 'h3$' || broken "the host is not named"
 hosts start h3
 eventually has_condition prod Ready 'True Ready'
 
 # It goes only by its name.
 deployment "$spec"'  deletionPolicy: Destroy
 ' | at_management apply --validate=false -f -
-destroys() { at_management get kd prod -o 'jsonpath={.metadata.finalizers}' | grep -q windlass.dev/destroy; }
+destroys() { at_management get kd prod -o 'jsonpath={.metadata.finalizers}' | matches windlass.dev/destroy; }
 eventually destroys
 at_management delete kd prod --wait=false
 eventually has_condition prod Blocked 'True AwaitingDestroy'

@@ -32,7 +32,7 @@ sys.exit(there["spec"] != here)
 END
 done
 kubectl apply -f "$ROOT/tests/resources/good/whole.yaml"
-kubectl get kd whole | grep -q '1[.]18' || broken "the short name or the column of the version is missing"
+kubectl get kd whole | matches '1[.]18' || broken "the short name or the column of the version is missing"
 # The live object is foreign text, and this one refers to files of this machine.
 KUBECONFIG="$kubeconfig" windlass inventory -i kube:default/whole --graph
 exits 4

@@ -62,7 +62,7 @@ karmada karmada $(printf -- '-e %s_verbosity=1 ' "${changed[@]}")
 exits 0
 nobody_noticed
 # The address moves when its host dies, and nobody is led there any more: requests fail until that is noticed.
-for h in h1 h2 h3; do on "$h" ip -br address | grep -q "$(vip)/" && holder=$h; done
+for h in h1 h2 h3; do on "$h" ip -br address | matches "$(vip)/" && holder=$h; done
 client_begins
 sleep 5
 hosts kill "$holder"

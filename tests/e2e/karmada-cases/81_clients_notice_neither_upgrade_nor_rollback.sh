@@ -59,7 +59,7 @@ may_move() {
   local h
   for h in h1 h2 h3; do
     [ "$(on "$h" systemctl is-active karmada-descheduler)" = active ] || broken "the descheduler of $h still rests"
-    on "$h" "tr '\\0' '\\n' </proc/\$(systemctl show -p MainPID --value karmada-controller-manager)/cmdline" | grep -q 'Failover=true' || broken "the controllers of $h still do not move workloads"
+    on "$h" "tr '\\0' '\\n' </proc/\$(systemctl show -p MainPID --value karmada-controller-manager)/cmdline" | matches 'Failover=true' || broken "the controllers of $h still do not move workloads"
   done
 }
 may_move

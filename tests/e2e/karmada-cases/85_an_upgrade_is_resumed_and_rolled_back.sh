@@ -78,7 +78,7 @@ exits 0
 recap h1 changed 0
 
 # A service of the new version that fails and restarts again and again does not stop the rollback that ends this.
-on h1 "systemd-run sh -c 'while readlink /opt/windlass/karmada/scheduler/current | grep -q $new; do systemctl kill -s KILL karmada-scheduler; sleep 3; done'"
+on h1 "systemd-run sh -c 'while readlink /opt/windlass/karmada/scheduler/current | grep $new; do systemctl kill -s KILL karmada-scheduler; sleep 3; done'"
 # Nor does it install a public key that was exchanged on the controller: tokens of service accounts would be worth nothing.
 credentials=$state/credentials/karmada
 openssl genpkey -algorithm RSA 2>/dev/null | openssl pkey -pubout >"$credentials/sa.pub"

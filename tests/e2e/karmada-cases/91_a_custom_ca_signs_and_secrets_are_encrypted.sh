@@ -20,7 +20,7 @@ here=$state/credentials/karmada
 cmp "$own/ca.crt" "$here/ca.crt" || broken "the CA differs"
 for key in ca.key front-proxy/ca.key signing-ca.key encryption-config.yaml; do
   [ -e "$here/$key" ] || { ls "$here"; broken "there is no $key"; }
-  head -1 "$here/$key" | grep -q '^\$ANSIBLE_VAULT;1\.1;AES256$' || broken "$key lies open on this machine"
+  head -1 "$here/$key" | matches '^\$ANSIBLE_VAULT;1\.1;AES256$' || broken "$key lies open on this machine"
   [ "$(stat -c %a "$here/$key")" = 600 ] || broken "others can read $key"
 done
 on h1 'cat /etc/windlass/karmada/apiserver/pki/apiserver.crt' | openssl verify -CAfile "$own/ca.crt" || broken "the API server's certificate is signed by another authority"
@@ -33,9 +33,9 @@ done
 kubectl create secret generic hidden --from-literal=word=treasure
 kubectl create configmap open --from-literal=word=treasure
 stored() { etcdctl get --print-value-only "/registry/$1"; }
-stored configmaps/default/open | grep -qa treasure || broken "the test looks at the wrong place"
-stored secrets/default/hidden | grep -qa '^k8s:enc:' || broken "the secret is not encrypted in etcd"
-! stored secrets/default/hidden | grep -qa treasure || broken "the secret can be read in etcd"
+stored configmaps/default/open | matches treasure || broken "the test looks at the wrong place"
+stored secrets/default/hidden | matches '^k8s:enc:' || broken "the secret is not encrypted in etcd"
+! stored secrets/default/hidden | matches treasure || broken "the secret can be read in etcd"
 ours karmada
 exits 0
 recap h1 changed 0
