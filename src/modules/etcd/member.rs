@@ -184,6 +184,9 @@ impl EtcdMember {
         if cluster.members.is_empty() {
             return Err(Error::failed(format!("no etcd member answers: {}", cluster.reasons.join("; "))));
         }
+        if cluster.clusters_with_leader.len() > 1 {
+            return Err(Error::failed(cluster.reasons.join("; ")));
+        }
         Ok(cluster)
     }
 

@@ -122,6 +122,11 @@ impl Module for EtcdClusterInfo {
             ),
             Return::new("leader", "The leader's name and id, or null"),
             Return::new("cluster_id", "Hex"),
+            Return::new(
+                "clusters",
+                "For each cluster that has a leader the list of its endpoints, the largest first. More than one: a member was restored or \
+                 formed on its own. members and leader are of the first",
+            ),
             Return::new("cluster_version", "The cluster version"),
             Return::new("alarms", "Each with id, name and alarm"),
             Return::new("voters", "The number of voting members, including those that are down"),

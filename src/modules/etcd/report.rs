@@ -1,5 +1,6 @@
 //! From what each endpoint said to one picture of the cluster, and what speaks against its health.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
@@ -12,7 +13,7 @@ use crate::value::Value;
 const FULL: &str = "NOSPACE";
 
 /// What one endpoint said.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Endpoint {
     /// As written, or as the member registered it.
     pub endpoint: String,
@@ -57,6 +58,18 @@ impl Endpoint {
     /// The member that answered here.
     pub(super) fn member_id(&self) -> Option<u64> {
         self.status.as_ref().map(|status| status.header.member_id)
+    }
+
+    fn has_leader(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| status.leader != 0)
+    }
+
+    /// Whether both take part in one cluster.
+    fn is_with(&self, other: &Endpoint) -> bool {
+        let (Some(own), Some(others)) = (&self.status, &other.status) else { return false };
+        own.header.cluster_id == others.header.cluster_id
+            && ((own.leader != 0 && own.leader == others.leader)
+                || (self.members.is_some() && self.members == other.members))
     }
 
     /// Whether a member of this cluster answers here, knows the leader, and refused nothing that it was asked.
@@ -107,44 +120,72 @@ pub(super) struct Cluster {
     pub members: Vec<Member>,
     pub alarms: BTreeSet<Alarm>,
     pub leader: Option<u64>,
+    /// The cluster that the picture is of.
     cluster_id: Option<u64>,
+    /// The endpoints of each cluster that has a leader. More than one cluster: a member was restored or formed on its own.
+    pub clusters_with_leader: Vec<Vec<String>>,
     /// What speaks against its health.
     pub reasons: Vec<String>,
     /// What speaks against members that no named endpoint belongs to.
     pub absent: Vec<String>,
 }
 
-/// The list of members from the most up-to-date endpoint.
-pub(super) fn members_of(endpoints: &[Endpoint]) -> Vec<Member> {
-    let best = endpoints
-        .iter()
-        .filter(|endpoint| endpoint.members.is_some())
-        .max_by_key(|endpoint| endpoint.status.as_ref().map_or((0, 0), |s| (s.raft_term, s.raft_applied_index)));
-    best.and_then(|endpoint| endpoint.members.clone()).unwrap_or_default()
+/// The endpoints by the cluster that they take part in, the largest first. One that stands alone (it was restored or formed on its own, or
+/// started with force-new-cluster, which keeps the id of the cluster) has another leader and lists other members. While a leader or
+/// the list changes, only one of these differs between the members.
+fn clusters_of(endpoints: Vec<Endpoint>) -> Vec<Vec<Endpoint>> {
+    let mut clusters: Vec<Vec<Endpoint>> = Vec::new();
+    for endpoint in endpoints {
+        let (mut own, others): (Vec<_>, Vec<_>) =
+            clusters.into_iter().partition(|cluster| cluster.iter().any(|other| other.is_with(&endpoint)));
+        clusters = others;
+        own.push(vec![endpoint]);
+        clusters.push(own.into_iter().flatten().collect());
+    }
+    let newest_term = |cluster: &[Endpoint]| cluster.iter().filter_map(|e| Some(e.status.as_ref()?.raft_term)).max();
+    // A cluster of one raises its term with every restart: terms decide only between equals.
+    clusters.sort_by_key(|cluster| Reverse((cluster.iter().filter(|e| e.has_leader()).count(), newest_term(cluster))));
+    clusters
 }
 
-/// For every member that none of these endpoints belongs to, the client addresses that it registered and that were not
+/// Of the endpoints that have what is wanted, the one whose term is the newest: those cut off know what was.
+fn newest(endpoints: &[Endpoint], is_wanted: impl Fn(&Endpoint) -> bool) -> Option<&Endpoint> {
+    endpoints
+        .iter()
+        .filter(|endpoint| is_wanted(endpoint))
+        .max_by_key(|endpoint| endpoint.status.as_ref().map(|s| (s.raft_term, s.raft_applied_index)))
+}
+
+/// For every member, of every list, that none of these endpoints belongs to: the client addresses that it registered and that were not
 /// asked yet.
 pub(super) fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
     let asked = |url: &String| {
         endpoints.iter().any(|endpoint| endpoint.endpoint.trim_end_matches('/') == url.trim_end_matches('/'))
     };
     let answered = |id: u64| endpoints.iter().any(|endpoint| endpoint.member_id() == Some(id));
-    let silent = members_of(endpoints).into_iter().filter(|member| !answered(member.id));
-    silent.map(|member| member.client_urls.into_iter().filter(|url| !asked(url)).collect()).collect()
+    let members = endpoints.iter().filter_map(|endpoint| endpoint.members.as_ref()).flatten();
+    let silent: BTreeMap<u64, &Member> =
+        members.filter(|member| !answered(member.id)).map(|member| (member.id, member)).collect();
+    silent
+        .into_values()
+        .map(|member| member.client_urls.iter().filter(|url| !asked(url)).cloned().collect())
+        .collect()
 }
 
 impl Cluster {
     pub(super) fn from_endpoints(endpoints: Vec<Endpoint>) -> Self {
-        let statuses = || endpoints.iter().filter_map(|endpoint| endpoint.status.as_ref());
-        // The member whose term is the newest knows best; those cut off know what was.
-        let newest = statuses().max_by_key(|status| (status.raft_term, status.raft_applied_index));
-        let leader = newest.map(|status| status.leader).filter(|leader| *leader != 0);
-        let cluster_id = newest.map(|status| status.header.cluster_id);
-        let members = members_of(&endpoints);
+        let clusters = clusters_of(endpoints.clone());
+        let largest = clusters.first().map(Vec::as_slice).unwrap_or_default();
+        let newest_status = newest(largest, |endpoint| endpoint.status.is_some()).and_then(|it| it.status.as_ref());
+        let leader = newest_status.map(|status| status.leader).filter(|leader| *leader != 0);
+        let cluster_id = newest_status.map(|status| status.header.cluster_id);
+        let listing = newest(largest, |endpoint| endpoint.members.is_some());
+        let members = listing.and_then(|endpoint| endpoint.members.clone()).unwrap_or_default();
+        let led = clusters.iter().filter(|cluster| cluster.iter().any(Endpoint::has_leader));
+        let clusters_with_leader = led.map(|cluster| cluster.iter().map(|it| it.endpoint.clone()).collect()).collect();
         let alarms = endpoints.iter().flat_map(|endpoint| endpoint.alarms.iter().cloned()).collect();
         let mut cluster =
-            Cluster { endpoints, members, alarms, leader, cluster_id, reasons: Vec::new(), absent: Vec::new() };
+            Cluster { endpoints, members, alarms, leader, cluster_id, clusters_with_leader, reasons: Vec::new(), absent: Vec::new() };
         cluster.reasons = cluster.find_reasons();
         cluster.absent = cluster.find_problems(true);
         cluster
@@ -265,6 +306,7 @@ impl Cluster {
             .with("endpoints", self.endpoints.iter().map(Endpoint::value).collect::<Value>())
             .with("leader", leader.unwrap_or_else(|| Value::from(())))
             .with("cluster_id", self.cluster_id.map_or_else(String::new, member_id_hex))
+            .with("clusters", self.clusters_with_leader.iter().cloned().map(Value::from).collect::<Value>())
             .with("cluster_version", version.unwrap_or_default())
             .with("alarms", self.alarms.iter().map(alarm).collect::<Value>())
             .with("voters", voters)

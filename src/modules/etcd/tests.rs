@@ -37,6 +37,50 @@ fn members_that_agree_are_healthy() {
     assert_eq!(value(&outcome, "cluster_id"), "7");
 }
 
+/// A cluster of one raises its term with every restart. It must not be taken for the cluster.
+#[test]
+fn a_member_that_stands_alone_is_not_the_cluster() {
+    // Restored on its own it has another cluster id; after force-new-cluster the same.
+    for cluster_id in [7, 8] {
+        let alone = || {
+            let mut alone = endpoint("c", 3);
+            let status = alone.status.as_mut().unwrap();
+            (status.header, status.raft_term) = (Header { cluster_id, member_id: 3 }, 9);
+            alone.members = Some(vec![Member { id: 3, name: "c".into(), ..Member::default() }]);
+            alone
+        };
+        for place in 0..3 {
+            let mut endpoints = vec![endpoint("a", 1), endpoint("b", 1)];
+            endpoints.insert(place, alone());
+            let cluster = Cluster::from_endpoints(endpoints);
+            assert_eq!((cluster.members.len(), cluster.leader), (2, Some(1)));
+            assert!(cluster.well(1).is_some());
+            let outcome = cluster.cluster_outcome();
+            assert_eq!(value(&outcome, "cluster_id"), "7");
+            assert_eq!(value(&outcome, "clusters"), "[['a', 'b'], ['c']]");
+            assert_eq!(value(&outcome, "healthy"), "False");
+        }
+        // Without a leader, no number of endpoints is a cluster that works.
+        let cluster = Cluster::from_endpoints(vec![endpoint("a", 0), endpoint("b", 0), alone()]);
+        assert_eq!((cluster.members.len(), cluster.clusters_with_leader.len()), (1, 1));
+    }
+}
+
+/// While a leader changes, and while a member has not applied a change of the list, there is one cluster.
+#[test]
+fn members_that_are_behind_are_no_other_cluster() {
+    let mut newer = endpoint("b", 2);
+    newer.status.as_mut().unwrap().raft_term = 3;
+    let cluster = Cluster::from_endpoints(vec![endpoint("a", 1), newer, endpoint("c", 1)]);
+    assert_eq!((cluster.clusters_with_leader.len(), cluster.leader), (1, Some(2)));
+    let mut longer = endpoint("b", 1);
+    longer.members.as_mut().unwrap().push(Member { id: 9, ..Member::default() });
+    longer.status.as_mut().unwrap().raft_applied_index = 5;
+    let cluster = Cluster::from_endpoints(vec![endpoint("a", 1), longer, endpoint("c", 1)]);
+    assert_eq!((cluster.clusters_with_leader.len(), cluster.members.len()), (1, 3));
+    assert_eq!(Cluster::from_endpoints(vec![Endpoint::new("a")]).clusters_with_leader.len(), 0);
+}
+
 #[test]
 fn whatever_speaks_against_health_is_said() {
     let mut other_cluster = endpoint("c", 1);
