@@ -2,7 +2,11 @@
 //! a host, the removal and replacement of etcd members, the defragmentation of their databases. Each is a playbook that is tried out in check mode first, then run under the
 //! deployment's lock, with a journal.
 
+mod saved;
+
 use std::path::PathBuf;
+
+pub use saved::{OPERATION_LAYOUT, OperationPlan};
 
 use super::changes::Changes;
 use super::control::{Control, LockRequest, Outcome, Progress};
@@ -173,6 +177,8 @@ pub struct PreparedOperation<'s> {
     pub interrupted: Option<Journal>,
     /// What the hosts were like when it was tried out.
     observed: Observed,
+    /// An earlier request has tried it out, and somebody has approved what that found.
+    saved: bool,
 }
 
 impl<'s> PreparedOperation<'s> {
@@ -188,26 +194,42 @@ impl<'s> PreparedOperation<'s> {
         locks: bool,
         control: &Control,
     ) -> Result<Option<PreparedOperation<'s>>, Error> {
+        let phase = site.read_inventory().await?;
+        let (deployment, interrupted) = Self::begin(&phase, &operation, request, locks, control).await?;
+        let Some(observed) = planning::observe(&phase, &deployment, operation.vars(), control).await? else {
+            return Ok(None);
+        };
+        let Some(found) = Self::dry_run(site, &phase, &operation, control).await? else { return Ok(None) };
+        Ok(Some(PreparedOperation { site, deployment, operation, found, interrupted, observed, saved: false }))
+    }
+
+    /// The deployment, and an operation on it that did not come to its end.
+    async fn begin(
+        phase: &Phase<'_>,
+        operation: &Operation,
+        request: &LockRequest,
+        locks: bool,
+        control: &Control,
+    ) -> Result<(Deployment, Option<Journal>), Error> {
         // Otherwise the next operation would not see an interrupted one.
         if !operation.recorded().can_be_read() {
             return Err(Error::InvalidName { command: operation.recorded().to_string() });
         }
-        let phase = site.read_inventory().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
         if operation.is_of_etcd() {
-            etcd::refuse_without_hosts(&phase)?;
+            etcd::refuse_without_hosts(phase)?;
         }
         if locks {
             deployment.refuse_held(request).await?;
         }
         let interrupted = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
         operation.refuse_unfinished(interrupted.as_ref(), request.abandons)?;
-        let Some(observed) = planning::observe(&phase, &deployment, operation.vars(), control).await? else {
-            return Ok(None);
-        };
-        let Some(found) = Self::dry_run(site, &phase, &operation, control).await? else { return Ok(None) };
-        Ok(Some(PreparedOperation { site, deployment, operation, found, interrupted, observed }))
+        Ok((deployment, interrupted))
+    }
+
+    pub fn site(&self) -> &'s Site {
+        self.site
     }
 
     /// Whether there is nothing to carry out.
@@ -248,7 +270,8 @@ impl<'s> PreparedOperation<'s> {
         };
         let what = moved(&self.observed, &now);
         if !what.is_empty() && !self.same_changes(&phase, &now, control).await? {
-            return Err(Error::Moved { since: "it was tried out", what });
+            let since = if self.saved { "the plan was saved" } else { "it was tried out" };
+            return Err(Error::Moved { since, what });
         }
         let playbook = self.operation.playbook();
         let mut journal =
@@ -279,13 +302,18 @@ impl<'s> PreparedOperation<'s> {
     }
 
     /// Whether the request is the same, and a second dry run finds the same changes. A service that fails and restarts again and
-    /// again changes its state between any two looks, and a rollback may be what ends that.
+    /// again changes its state between any two looks, and a rollback may be what ends that. What was saved may be old: of it, nothing
+    /// but such states may have changed.
     async fn same_changes(&self, phase: &Phase<'_>, now: &Observed, control: &Control) -> Result<bool, Error> {
-        if self.observed.get(ASKED) != now.get(ASKED) {
+        let is_saved_and_moved = self.saved && !saved::only_services_moved(&self.observed, now);
+        if self.observed.get(ASKED) != now.get(ASKED) || is_saved_and_moved {
             return Ok(false);
         }
         let again = Self::dry_run(self.site, phase, &self.operation, control).await?;
-        Ok(again.is_some_and(|again| again == self.found))
+        Ok(again.is_some_and(|again| match self.saved {
+            true => saved::ordered(&again) == saved::ordered(&self.found),
+            false => again == self.found,
+        }))
     }
 
     /// What the operation would change. None: the caller cancelled it.

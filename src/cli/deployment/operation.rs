@@ -1,13 +1,13 @@
 //! `windlass upgrade`, `rollback`, `certificates` and `remove-host`: what a running control plane needs beside an apply.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::{SiteArgs, agrees, declined, named, plan_text, progress_messages, show};
-use crate::cli::{CliError, ExitCode, note, working_directory};
-use crate::deployment::operation::{Operation, PreparedOperation};
+use crate::cli::{CliError, ExitCode, files, note, working_directory};
+use crate::deployment::operation::{OPERATION_LAYOUT, Operation, OperationPlan, PreparedOperation};
 use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
 
 #[derive(Debug, Args)]
@@ -28,14 +28,27 @@ pub(super) struct OperationArgs {
     abandon: bool,
 }
 
+/// A dry run that somebody approves before it is carried out.
+#[derive(Debug, Args)]
+struct SavedArgs {
+    /// With --check: save what would be done to this file, for --plan FILE
+    #[arg(short = 'o', long, value_name = "FILE", requires = "check")]
+    out: Option<PathBuf>,
+    /// Do what --check --out FILE saved; refused if anything changed since
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "file", "inventory"])]
+    plan: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct UpgradeArgs {
     /// Bundle with the programs of the newer version (default: the one that the deployment names)
-    #[arg(long, value_name = "BUNDLE")]
+    #[arg(long, value_name = "BUNDLE", conflicts_with = "plan")]
     bundle: Option<PathBuf>,
     /// Upgrade one component only, as `windlass status` names it; or: estimators
-    #[arg(long, value_name = "COMPONENT")]
+    #[arg(long, value_name = "COMPONENT", conflicts_with = "plan")]
     component: Option<String>,
+    #[command(flatten)]
+    saved: SavedArgs,
     #[command(flatten)]
     operation: OperationArgs,
 }
@@ -43,14 +56,18 @@ pub(crate) struct UpgradeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RollbackArgs {
     /// Roll back one component only, as `windlass status` names it; or: estimators
-    #[arg(long, value_name = "COMPONENT")]
+    #[arg(long, value_name = "COMPONENT", conflicts_with = "plan")]
     component: Option<String>,
+    #[command(flatten)]
+    saved: SavedArgs,
     #[command(flatten)]
     operation: OperationArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CertificatesArgs {
+    #[command(flatten)]
+    saved: SavedArgs,
     #[command(flatten)]
     operation: OperationArgs,
 }
@@ -70,15 +87,15 @@ pub(crate) fn upgrade(args: &UpgradeArgs) -> Result<ExitCode, CliError> {
     if let Some(bundle) = bundle.as_ref().filter(|bundle| !bundle.exists()) {
         return Err(anyhow!("there is no bundle {}", bundle.display()).into());
     }
-    run_operation(&args.operation, Operation::Upgrade { component: args.component.clone(), bundle })
+    run_or_save(&args.operation, &args.saved, Operation::Upgrade { component: args.component.clone(), bundle })
 }
 
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<ExitCode, CliError> {
-    run_operation(&args.operation, Operation::Rollback { component: args.component.clone() })
+    run_or_save(&args.operation, &args.saved, Operation::Rollback { component: args.component.clone() })
 }
 
 pub(crate) fn certificates(args: &CertificatesArgs) -> Result<ExitCode, CliError> {
-    run_operation(&args.operation, Operation::RenewCertificates)
+    run_or_save(&args.operation, &args.saved, Operation::RenewCertificates)
 }
 
 pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, CliError> {
@@ -87,12 +104,22 @@ pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, CliError> {
 
 /// Shows what the operation would change, asks, and carries it out.
 pub(super) fn run_operation(args: &OperationArgs, operation: Operation) -> Result<ExitCode, CliError> {
+    run_or_save(args, &SavedArgs { out: None, plan: None }, operation)
+}
+
+/// As [`run_operation`]; or saves what it would change, or carries out what was saved.
+fn run_or_save(args: &OperationArgs, saved: &SavedArgs, operation: Operation) -> Result<ExitCode, CliError> {
     let name = operation.name();
+    let plan = saved.plan.as_deref().map(|file| load_operation(file, name)).transpose()?;
+    let operation = plan.as_ref().and_then(OperationPlan::planned_operation).unwrap_or(operation);
+    let sources: Vec<PathBuf> = plan.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     let mut command = args.site.command(name);
     let (own, whole) = (name.split(' ').count(), operation.recorded().to_string());
     command.arguments.splice(0..0, whole.split(' ').skip(own).map(str::to_owned));
+    command = command.option("--out", saved.out.as_ref().map(|file| file.display()));
+    command = command.option("--plan", saved.plan.as_ref().map(|file| file.display()));
     command.check = args.check;
-    args.site.carry_out(command, &[], async |site, control| {
+    args.site.carry_out(command, &sources, async |site, control| {
         let request =
             LockRequest { command: format!("windlass {name}"), breaks: args.break_lock, abandons: args.abandon };
         let consent = match (args.check, args.yes) {
@@ -100,8 +127,45 @@ pub(super) fn run_operation(args: &OperationArgs, operation: Operation) -> Resul
             (false, true) => Consent::Given,
             (false, false) => Consent::Asked,
         };
-        carry_out_operation(site, control, operation, &request, consent).await
+        let prepared = match plan {
+            Some(plan) => PreparedOperation::of_plan(site, plan, &request, control).await?,
+            None => match PreparedOperation::make(site, operation, &request, !args.check, control).await? {
+                Some(prepared) => prepared,
+                None => return Ok(ExitCode::Interrupted),
+            },
+        };
+        if let Some(file) = &saved.out {
+            save_operation(&prepared, file)?;
+        }
+        carry_out_prepared(&prepared, &request, consent, control).await
     })
+}
+
+/// Writes a dry run that only its owner may read.
+fn save_operation(prepared: &PreparedOperation<'_>, file: &Path) -> Result<(), CliError> {
+    let plan = prepared.operation_plan().ok_or_else(|| anyhow!("cannot save {}", prepared.operation.name()))?;
+    let text = serde_json::to_vec_pretty(&plan).context("cannot write the plan")?;
+    files::write_file(file, &text)?;
+    Ok(())
+}
+
+/// Reads the dry run of a sub-command that was saved.
+fn load_operation(file: &Path, name: &str) -> Result<OperationPlan, CliError> {
+    let shown = file.display();
+    let text = std::fs::read(file).with_context(|| format!("cannot read {shown}"))?;
+    let plan: OperationPlan = serde_json::from_slice(&text)
+        .map_err(|error| anyhow!("{shown} is not a plan file of an operation: {error}"))?;
+    if plan.windlass_operation != OPERATION_LAYOUT {
+        let layout = plan.windlass_operation;
+        return Err(anyhow!(
+            "{shown} has plan layout {layout}, and this windlass reads layout {OPERATION_LAYOUT}\nhint: make a new plan"
+        )
+        .into());
+    }
+    match plan.planned_operation() {
+        Some(operation) if operation.name() == name => Ok(plan),
+        _ => Err(anyhow!("{shown} is a plan of windlass {}, not of windlass {name}", plan.operation).into()),
+    }
 }
 
 /// How a person agrees to what an operation would change.
@@ -122,12 +186,22 @@ pub(super) async fn carry_out_operation(
     request: &LockRequest,
     consent: Consent,
 ) -> Result<ExitCode, CliError> {
-    let name = operation.name();
     let changes = !matches!(consent, Consent::OnlyShow);
-    let Some(prepared) = PreparedOperation::make(site, operation, request, changes, control).await? else {
-        return Ok(ExitCode::Interrupted);
-    };
-    show(&plan_text::operation(&prepared, site.verbosity > 0), site)?;
+    match PreparedOperation::make(site, operation, request, changes, control).await? {
+        Some(prepared) => carry_out_prepared(&prepared, request, consent, control).await,
+        None => Ok(ExitCode::Interrupted),
+    }
+}
+
+async fn carry_out_prepared(
+    prepared: &PreparedOperation<'_>,
+    request: &LockRequest,
+    consent: Consent,
+    control: &Control,
+) -> Result<ExitCode, CliError> {
+    let (site, name) = (prepared.site(), prepared.operation.name());
+    let changes = !matches!(consent, Consent::OnlyShow);
+    show(&plan_text::operation(prepared, site.verbosity > 0), site)?;
     if let Some(journal) = &prepared.interrupted {
         note(&progress_messages::interrupted(journal, prepared.resumes()));
     }
