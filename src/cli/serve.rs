@@ -35,6 +35,13 @@ pub(super) struct ServeArgs {
     /// Directory of documents that come through the API or the page (default: documents in the directory of the store of runs)
     #[arg(long, value_name = "DIRECTORY")]
     documents: Option<PathBuf>,
+    /// Directory for backups of etcd, which is created: below it, each deployment has a directory of its own (default: none, so that nobody
+    /// can take backups by the API or the page)
+    #[arg(long, value_name = "DIRECTORY")]
+    backups: Option<PathBuf>,
+    /// How many backups of each deployment to keep; older ones are removed after a new one is complete (default: all)
+    #[arg(long, value_name = "N", requires = "backups", value_parser = clap::value_parser!(u16).range(1..))]
+    keep_backups: Option<u16>,
     /// File with the key for SSH keys and passwords that come through the API or the page: 32 random bytes in base64, mode 0600 (default:
     /// windlass-credentials-key in $CREDENTIALS_DIRECTORY, a credential of the systemd unit)
     #[arg(long, value_name = "FILE")]
@@ -223,6 +230,8 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
             Some(documents) => surroundings().absolute(documents),
             None => store_directory(settings)?.join("documents"),
         },
+        backups: args.backups.as_ref().map(|backups| surroundings().absolute(backups)),
+        keep_backups: args.keep_backups,
         credentials_key: SealingKey::find(
             args.credentials_key.as_deref(),
             surroundings().variable("CREDENTIALS_DIRECTORY").map(Path::new),

@@ -5,6 +5,7 @@ mod access;
 mod activation;
 mod answers;
 mod attempts;
+mod backups;
 mod call;
 mod check;
 mod complaints;
@@ -25,6 +26,7 @@ mod openapi;
 mod page;
 mod passwords;
 mod places;
+mod plan_kinds;
 mod plans;
 mod problem;
 mod processes;
@@ -80,6 +82,10 @@ pub struct ServeOptions {
     pub deployments: PathBuf,
     /// The directory of documents that come through the API.
     pub documents: PathBuf,
+    /// The directory of backups of etcd, one in it for each deployment. None: there can be none.
+    pub backups: Option<PathBuf>,
+    /// How many backups of each deployment are kept. None: all.
+    pub keep_backups: Option<u16>,
     /// What credentials that come through the API are sealed with. None: there can be none.
     pub credentials_key: Option<SealingKey>,
     /// Of documents, and of files that say they are from an API.
@@ -131,6 +137,9 @@ struct Server {
     deployments: PathBuf,
     documents: PathBuf,
     documents_read: documents_read::DocumentsRead,
+    backups: Option<PathBuf>,
+    keep_backups: Option<u16>,
+    verified: Arc<backups::Verified>,
     credentials: CredentialStore,
     limits: ForeignResourceLimits,
     stores: Stores,
@@ -164,6 +173,7 @@ impl Server {
             return Err(ServeError::NotOwn { path });
         }
         let documents = documents::prepare_documents(&options.documents, &deployments)?;
+        let backups = options.backups.as_deref().map(backups::prepare_backups).transpose()?;
         let mut access = AccessStore::open_access(&options.directory)?;
         access.end_all_sessions()?;
         Ok(Arc::new(Server {
@@ -173,6 +183,9 @@ impl Server {
             address,
             documents,
             documents_read: documents_read::DocumentsRead::default(),
+            backups,
+            keep_backups: options.keep_backups,
+            verified: Arc::default(),
             credentials: CredentialStore::new(options.directory.join("credentials"), options.credentials_key),
             stores: Stores::open_stores(&options.directory)?,
             processes: Processes::new(options.program, options.process_options, &options.directory, options.max_runs),

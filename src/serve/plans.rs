@@ -11,15 +11,15 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::call::Call;
 use super::deployments::DeploymentFile;
 use super::file_state::FileState;
+use super::plan_kinds::{AnyPlan, PlannedWork};
 use super::problem::Problem;
 use super::{Server, answers, runs};
-use crate::deployment::plan::{LAYOUT, Plan};
 use crate::runs::{RecordedRun, RunFilter, RunId, timestamp_text};
 use crate::value::mutex::Mutex;
 
@@ -44,11 +44,14 @@ pub(super) struct PlanAnswer {
     /// The run that made it.
     run: String,
     deployment: String,
+    /// What it is for.
+    operation: PlannedWork,
     /// Names exactly this plan.
     digest: String,
     made: String,
     by: String,
-    /// Objects with `stage`, `state` (same, differs, waits or refused), `hosts` and what was `found`, as in plan files.
+    /// Objects with `stage`, `state` (same, differs, waits or refused), `hosts` and what was `found`, as in plan files. The plan of another
+    /// operation than an apply has one, with the operation's name.
     stages: Vec<Json>,
     /// The members that leave.
     removals: Vec<String>,
@@ -57,7 +60,7 @@ pub(super) struct PlanAnswer {
     /// Whether it may be applied, by this login if it has the right.
     approvable: bool,
     why_not: Option<String>,
-    /// What `windlass plan` printed.
+    /// What `windlass plan` printed, or `windlass upgrade --check` and so on.
     text: String,
 }
 
@@ -78,12 +81,6 @@ pub(super) fn prepare_directory(server: &Server, plan: &Path) -> Result<(), Prob
     Ok(())
 }
 
-/// What every layout of plans has.
-#[derive(Deserialize)]
-struct PlanHead {
-    windlass_plan: u32,
-}
-
 /// The largest plan that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
 
@@ -92,7 +89,7 @@ const LARGEST: u64 = 16 << 20;
 pub(super) struct Plans(Mutex<VecDeque<(FileState, Arc<ReadPlan>)>>);
 
 struct ReadPlan {
-    plan: Plan,
+    plan: AnyPlan,
     digest: String,
 }
 
@@ -126,58 +123,67 @@ fn read_plan(server: &Server, run: RunId) -> Result<Option<Arc<ReadPlan>>, Probl
         let detail = format!("the plan has more than {} MiB", LARGEST >> 20);
         return Err(Problem::conflict("PlanTooLarge", detail).with_hint("make and apply the plan in a terminal"));
     }
-    let plan = parse_plan(&bytes)?;
+    let plan = AnyPlan::parse(&bytes)?;
     let read = Arc::new(ReadPlan { digest: plan.digest(), plan });
     server.plans.keep(state, &read);
     Ok(Some(read))
 }
 
-fn parse_plan(bytes: &[u8]) -> Result<Plan, Problem> {
-    let damaged = |_| Problem::conflict("PlanDamaged", "the plan was not saved whole").with_hint("make a new plan");
-    let head: PlanHead = serde_json::from_slice(bytes).map_err(damaged)?;
-    match head.windlass_plan == LAYOUT {
-        true => Ok(serde_json::from_slice(bytes).map_err(damaged)?),
-        false => {
-            Err(Problem::conflict("PlanIsOld", "another version of windlass made this plan")
-                .with_hint("make a new plan"))
-        }
-    }
-}
-
 /// The hosts that a plan leaves out.
-fn left_out(plan: &Plan) -> Vec<LeftOutHost> {
-    let hosts = plan.reach.left_out.iter().chain(&plan.reach.silent_outside);
+fn left_out(plan: &AnyPlan) -> Vec<LeftOutHost> {
+    let hosts = plan.reach().into_iter().flat_map(|reach| reach.left_out.iter().chain(&reach.silent_outside));
     hosts.map(|host| LeftOutHost { host: host.clone(), why: WhyLeftOut::NoAnswer }).collect()
 }
 
-/// Why a plan may not be applied. None: it may.
-fn why_not(server: &Server, run: RunId, plan: &Plan) -> Result<Option<(&'static str, String)>, Problem> {
-    if let Some(refused) = plan.refused() {
-        let reasons = refused.found.failures.iter().map(|failure| format!("{}: {}", failure.host, failure.message));
+/// How many runs of a command are looked at to find one that came after a plan.
+const MOST_LATER: usize = 100;
+
+/// The newest run of a command that began after another one, and for which `is_it`.
+fn later_run(
+    server: &Server,
+    (deployment, command): (&str, &str),
+    run: RunId,
+    is_it: impl Fn(&RecordedRun) -> bool,
+) -> Result<Option<RecordedRun>, Problem> {
+    let filter = RunFilter {
+        deployment: Some(deployment.to_owned()),
+        command: Some(command.to_owned()),
+        limit: Some(MOST_LATER),
+        ..RunFilter::default()
+    };
+    let found = server.stores.with_store(|store| store.find_runs(&filter))?;
+    Ok(found.into_iter().find(|other| other.start.id > run && is_it(other)))
+}
+
+/// Why a plan may not be carried out. None: it may.
+fn why_not(server: &Server, run: RunId, plan: &AnyPlan) -> Result<Option<(&'static str, String)>, Problem> {
+    if let Some((what, failures)) = plan.refused() {
+        let reasons = failures.iter().map(|failure| format!("{}: {}", failure.host, failure.message));
         let reasons = reasons.take(3).collect::<Vec<_>>().join("; ");
         let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
-        return Ok(Some(("PlanRefused", format!("the stage {} is refused{reasons}", refused.stage.name()))));
+        return Ok(Some(("PlanRefused", format!("{what} is refused{reasons}"))));
     }
     if plan.is_empty() {
         return Ok(Some(("NothingToDo", "the plan changes nothing".to_owned())));
     }
-    let of_deployment = |command: &str| {
-        let filter = RunFilter {
-            deployment: Some(plan.deployment.clone()),
-            command: Some(command.to_owned()),
-            limit: Some(1),
-            ..RunFilter::default()
-        };
-        server.stores.with_store(|store| store.find_runs(&filter)).map(|mut found| found.pop())
-    };
-    let is_later = |other: &RecordedRun| other.start.id > run;
-    if let Some(later) = of_deployment("plan")?.filter(is_later) {
+    let (command, is_check) = plan.work().planning_command();
+    let is_plan = |other: &RecordedRun| !is_check || other.start.check;
+    if let Some(later) = later_run(server, (plan.deployment(), command), run, is_plan)? {
         let detail = format!("there is a later plan (run {})", later.start.id);
         return Ok(Some(("PlanIsOld", detail)));
     }
-    if let Some(later) = of_deployment("apply")?.filter(is_later) {
-        let detail = format!("an apply has begun since it was made (run {})", later.start.id);
-        return Ok(Some(("PlanIsOld", detail)));
+    for work in PlannedWork::EVERY {
+        let command = work.sub_command();
+        if let Some(later) = later_run(server, (plan.deployment(), command), run, |other| !other.start.check)? {
+            let what = match work {
+                PlannedWork::Apply => "an apply has",
+                PlannedWork::Upgrade => "an upgrade has",
+                PlannedWork::Rollback => "a rollback has",
+                PlannedWork::Certificates => "a renewal of certificates has",
+            };
+            let detail = format!("{what} begun since it was made (run {})", later.start.id);
+            return Ok(Some(("PlanIsOld", detail)));
+        }
     }
     Ok(None)
 }
@@ -195,27 +201,40 @@ fn own_plan(server: &Server, user: &str, person: &str) -> Option<&'static str> {
     is_own.then_some("you made this plan: somebody else must approve it")
 }
 
-/// The path of a plan that may be applied.
+/// A plan that somebody approves.
+pub(super) struct Approval<'a> {
+    /// What is to be done.
+    pub work: PlannedWork,
+    /// The id of the run that made the plan.
+    pub plan: &'a str,
+    pub digest: &'a str,
+    pub removals: &'a BTreeSet<String>,
+    pub person: &'a str,
+}
+
+/// The path of a plan that may be carried out.
 ///
 /// # Errors
 /// It may not, or it is not the plan that was looked at, or its removals are not confirmed.
 pub(super) fn approved_plan(
     server: &Server,
     file: &DeploymentFile,
-    run: &str,
-    digest: &str,
-    removals: &BTreeSet<String>,
-    person: &str,
+    approval: &Approval<'_>,
 ) -> Result<String, Problem> {
     let no_plan = || Problem::new(StatusCode::NOT_FOUND, "NoPlan", "there is no such plan of this deployment");
-    let run = RunId::parse_id(run).ok_or_else(no_plan)?;
-    let read = read_plan(server, run)?.filter(|read| read.plan.deployment == file.name).ok_or_else(no_plan)?;
+    let run = RunId::parse_id(approval.plan).ok_or_else(no_plan)?;
+    let read = read_plan(server, run)?.filter(|read| read.plan.deployment() == file.name).ok_or_else(no_plan)?;
     let plan = &read.plan;
-    if read.digest != digest {
+    if plan.work() != approval.work {
+        let (made, asked) = (plan.work().sub_command(), approval.work.sub_command());
+        let detail = format!("the plan is for the command {made}, not {asked}");
+        return Err(Problem::conflict("OtherOperation", detail));
+    }
+    if read.digest != approval.digest {
         return Err(Problem::conflict("OtherDigest", "the digest is not the one of this plan"));
     }
     // A stored document must not be applied as a person's file that had its name before, or the other way round.
-    if plan.sources.iter().any(|source| *source != file.source()) {
+    if plan.sources().iter().any(|source| *source != file.source()) {
         return Err(Problem::conflict("PlanIsOld", "the plan was made from another file").with_hint("make a new plan"));
     }
     if let Some((code, detail)) = why_not(server, run, plan)? {
@@ -223,11 +242,11 @@ pub(super) fn approved_plan(
         return Err(Problem::conflict(code, detail).with_hint(hint));
     }
     let made = server.stores.with_store(|store| store.read_run(run))?.ok_or_else(no_plan)?;
-    if let Some(why) = own_plan(server, &made.start.user, person) {
+    if let Some(why) = own_plan(server, &made.start.user, approval.person) {
         return Err(Problem::new(StatusCode::FORBIDDEN, "OwnPlan", why));
     }
     let leaving: BTreeSet<String> = plan.removals().iter().cloned().collect();
-    if leaving != *removals {
+    if leaving != *approval.removals {
         let names = plan.removals().join(", ");
         let detail = match names.is_empty() {
             true => "the plan removes no member".to_owned(),
@@ -252,15 +271,16 @@ pub(super) async fn show_plan(call: Call) -> Result<Response, Problem> {
         Ok(PlanAnswer {
             run: id.to_string(),
             digest: read.digest.clone(),
-            made: timestamp_text(UNIX_EPOCH + Duration::from_secs(plan.made)),
+            operation: plan.work(),
+            made: timestamp_text(UNIX_EPOCH + Duration::from_secs(plan.made())),
             by: run.start.user.clone(),
-            stages: plan.stages.iter().map(|stage| serde_json::json!(stage)).collect(),
+            stages: plan.stages(),
             removals: plan.removals().to_vec(),
             left_out: left_out(plan),
             approvable: why_not.is_none(),
             why_not,
             text: runs::printed_text(server, &run)?.unwrap_or_else(|| TOO_LONG.to_owned()),
-            deployment: plan.deployment.clone(),
+            deployment: plan.deployment().to_owned(),
         })
     };
     Ok(answers::ok(&call.server.blocking(show).await?))

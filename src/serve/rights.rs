@@ -14,11 +14,11 @@ pub const ALL: &str = "*";
 pub enum Right {
     /// See deployments, plans, runs and their logs.
     See,
-    /// Look at the hosts, and make plans.
+    /// Look at the hosts, check etcd, and make plans.
     Plan,
     /// Write the document of the deployment and its credentials, and delete them.
     Edit,
-    /// Approve a plan, which applies it.
+    /// Approve a plan, which carries it out; and take backups of etcd.
     Approve,
     /// Stop a run.
     Stop,

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::access::AuditEntry;
 use super::answers::{self, List};
+use super::backups::{self, EtcdBackup};
 use super::call::Call;
 use super::check::{self, Allowed, Checked};
 use super::credentials::{self, Credential, CredentialList, NewCredential};
@@ -279,6 +280,14 @@ pub(super) static ROUTES: &[Route] = &[
         Needs::Right(See),
         AnswerBody::Json(schema::<StatusAnswer>),
         |call| Box::pin(deployments::show_status(call)),
+    ),
+    route(
+        Verb::Get,
+        "/deployments/{deployment}/backups",
+        "list the backups of etcd, the newest first",
+        Needs::Right(See),
+        AnswerBody::Json(schema::<List<EtcdBackup>>),
+        |call| Box::pin(backups::list_backups(call)),
     ),
     Route {
         body: Some(schema::<StartRun>),

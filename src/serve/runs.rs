@@ -12,10 +12,12 @@ use serde_json::Value as Json;
 
 use super::Server;
 use super::answers::{self, List};
+use super::backups;
 use super::call::{API, Call};
-use super::deployments::usable_deployment;
+use super::deployments::{DeploymentFile, usable_deployment};
 use super::follow::{self, EventFilter};
-use super::plans;
+use super::plan_kinds::PlannedWork;
+use super::plans::{self, Approval};
 use super::problem::Problem;
 use super::processes::StartedCommand;
 use super::rights::Right;
@@ -30,8 +32,15 @@ use crate::value::mutex::Mutex;
 pub(super) enum StartRun {
     /// Look at the hosts. Needs the right plan.
     Status {},
-    /// Find out what an apply would change. Needs the right plan.
-    Plan {},
+    /// Check whether etcd may be changed, and print a table: `windlass etcd check`. Needs the right plan.
+    EtcdCheck {},
+    /// Compare the data of etcd's members, and print a table: `windlass etcd verify`. Needs the right plan.
+    EtcdVerify {},
+    /// Find out what an apply, or another operation, would change. Needs the right plan.
+    Plan {
+        #[serde(default)]
+        operation: PlannedWork,
+    },
     /// Apply a plan. Needs the right approve.
     Apply {
         /// The id of the run that made the plan.
@@ -42,6 +51,49 @@ pub(super) enum StartRun {
         #[serde(default)]
         removals: BTreeSet<String>,
     },
+    /// Carry out the plan of an upgrade. Needs the right approve.
+    Upgrade { plan: String, digest: String },
+    /// Carry out the plan of a rollback. Needs the right approve.
+    Rollback { plan: String, digest: String },
+    /// Carry out the plan of a renewal of certificates. Needs the right approve.
+    Certificates { plan: String, digest: String },
+    /// Take a backup of etcd, in the server's directory of backups. Needs the right approve.
+    EtcdBackup {},
+}
+
+impl StartRun {
+    /// The plan that it carries out.
+    fn approval<'a>(&'a self, person: &'a str) -> Option<Approval<'a>> {
+        static NO_REMOVALS: BTreeSet<String> = BTreeSet::new();
+        let (work, plan, digest, removals) = match self {
+            StartRun::Status {}
+            | StartRun::EtcdCheck {}
+            | StartRun::EtcdVerify {}
+            | StartRun::Plan { .. }
+            | StartRun::EtcdBackup {} => return None,
+            StartRun::Apply { plan, digest, removals } => (PlannedWork::Apply, plan, digest, removals),
+            StartRun::Upgrade { plan, digest } => (PlannedWork::Upgrade, plan, digest, &NO_REMOVALS),
+            StartRun::Rollback { plan, digest } => (PlannedWork::Rollback, plan, digest, &NO_REMOVALS),
+            StartRun::Certificates { plan, digest } => (PlannedWork::Certificates, plan, digest, &NO_REMOVALS),
+        };
+        Some(Approval { work, plan, digest, removals, person })
+    }
+
+    /// The right that it needs, and what the audit log says.
+    fn needs(&self) -> (Right, String) {
+        match (self, self.approval("")) {
+            (_, Some(approval)) => {
+                (Right::Approve, format!("{} of the plan {}", approval.work.sub_command(), approval.plan))
+            }
+            (StartRun::Plan { operation: PlannedWork::Apply }, None) => (Right::Plan, "plan".to_owned()),
+            (StartRun::Plan { operation }, None) => (Right::Plan, format!("plan of {}", operation.sub_command())),
+            // With a limit for how many are kept, a new one is the end of an old one.
+            (StartRun::EtcdBackup {}, None) => (Right::Approve, "etcd backup".to_owned()),
+            (StartRun::EtcdCheck {}, None) => (Right::Plan, "etcd check".to_owned()),
+            (StartRun::EtcdVerify {}, None) => (Right::Plan, "etcd verify".to_owned()),
+            (_, None) => (Right::Plan, "status".to_owned()),
+        }
+    }
 }
 
 /// A part of the events of a run.
@@ -134,11 +186,7 @@ pub(super) async fn show_run(call: Call) -> Result<Response, Problem> {
 pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     let start: StartRun = call.body_as()?;
     let deployment = call.part("deployment").to_owned();
-    let (right, detail) = match &start {
-        StartRun::Status {} => (Right::Plan, "status".to_owned()),
-        StartRun::Plan {} => (Right::Plan, "plan".to_owned()),
-        StartRun::Apply { plan, .. } => (Right::Approve, format!("apply of the plan {plan}")),
-    };
+    let (right, detail) = start.needs();
     call.check_right(right)?;
     call.note.lock().detail = detail;
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
@@ -153,30 +201,9 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     let server = call.server.clone();
     let begin = move |server: &Server| {
         let file = usable_deployment(server, &deployment)?;
-        let file_option = ["-f".to_owned(), file.source()];
-        let arguments: Vec<String> = match &start {
-            StartRun::Status {} => {
-                ["status", "--format", "json"].map(str::to_owned).into_iter().chain(file_option).collect()
-            }
-            StartRun::Plan {} => {
-                plans::prepare_directory(server, &server.processes.plan_path(id))?;
-                let out = ["--out".to_owned(), server.processes.plan_path(id).display().to_string()];
-                ["plan".to_owned()].into_iter().chain(file_option).chain(out).collect()
-            }
-            StartRun::Apply { plan, digest, removals } => {
-                let approved = plans::approved_plan(server, &file, plan, digest, removals, &person)?;
-                if let Some(other) = running_runs(server, &deployment)?.iter().find(|run| !is_look(run)) {
-                    let detail = format!(
-                        "{} by {} is under way (run {})",
-                        other.start.command, other.start.user, other.start.id
-                    );
-                    return Err(Problem::conflict("AlreadyRunning", detail));
-                }
-                let most = removals.len().to_string();
-                ["apply", "--yes", "--max-removals", &most, &approved].map(str::to_owned).to_vec()
-            }
-        };
-        let changes = matches!(start, StartRun::Apply { .. });
+        let approval = start.approval(&person);
+        let arguments = arguments(server, &file, &start, approval.as_ref(), id)?;
+        let changes = approval.is_some() || matches!(start, StartRun::EtcdBackup {});
         // Only a stored document gets secrets: those of a person's file are where the file says.
         let handed = match file.stored {
             true => Some(server.credentials.handed_credentials(&deployment)?),
@@ -188,6 +215,51 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     let begun = server.blocking(begin).await.inspect_err(|_| server.repeats.forget(id))?;
     call.note.lock().detail.push_str(&format!(", run {id}"));
     run_answer(&begun, call.part("deployment"))
+}
+
+/// The command of a run, without what is the same for all.
+fn arguments(
+    server: &Server,
+    file: &DeploymentFile,
+    start: &StartRun,
+    approval: Option<&Approval<'_>>,
+    id: RunId,
+) -> Result<Vec<String>, Problem> {
+    let file_option = ["-f".to_owned(), file.source()];
+    let words = |words: &[&str]| words.iter().map(ToString::to_string).chain(file_option).collect::<Vec<_>>();
+    match (start, approval) {
+        (_, Some(approval)) => {
+            let approved = plans::approved_plan(server, file, approval)?;
+            refuse_others(server, &file.name)?;
+            Ok(approval.work.carrying_out(approval.removals.len(), approved))
+        }
+        (StartRun::EtcdBackup {}, None) => {
+            let directory = backups::backups_of(server, &file.name)?.display().to_string();
+            refuse_others(server, &file.name)?;
+            let keep = server.keep_backups.map(|keep| format!("--keep={keep}"));
+            Ok(words(&["etcd", "backup", &directory]).into_iter().chain(keep).collect())
+        }
+        (StartRun::Plan { operation }, None) => {
+            plans::prepare_directory(server, &server.processes.plan_path(id))?;
+            let out = ["--out".to_owned(), server.processes.plan_path(id).display().to_string()];
+            Ok(words(operation.planning_words()).into_iter().chain(out).collect())
+        }
+        (StartRun::EtcdCheck {}, None) => Ok(words(&["etcd", "check"])),
+        (StartRun::EtcdVerify {}, None) => Ok(words(&["etcd", "verify"])),
+        (_, None) => Ok(words(&["status", "--format", "json"])),
+    }
+}
+
+/// Refuses to change a deployment that another run changes.
+fn refuse_others(server: &Server, deployment: &str) -> Result<(), Problem> {
+    match running_runs(server, deployment)?.iter().find(|run| !is_look(run)) {
+        None => Ok(()),
+        Some(other) => {
+            let (command, user, id) = (&other.start.command, &other.start.user, other.start.id);
+            let detail = format!("{command} by {user} is under way (run {id})");
+            Err(Problem::conflict("AlreadyRunning", detail))
+        }
+    }
 }
 
 /// A run that an earlier request starts: it may be about to.
@@ -214,7 +286,7 @@ fn run_answer(run: &RecordedRun, deployment: &str) -> Result<Response, Problem> 
 
 /// Whether a run changes nothing.
 fn is_look(run: &RecordedRun) -> bool {
-    run.start.check || ["status", "plan"].contains(&run.start.command.as_str())
+    run.start.check || ["status", "plan", "etcd check", "etcd verify"].contains(&run.start.command.as_str())
 }
 
 pub(super) async fn stop_run(call: Call) -> Result<Response, Problem> {

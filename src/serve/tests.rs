@@ -1,6 +1,7 @@
 //! The API as a program sees it: requests to the router, without a port.
 
 mod accounts;
+mod backups;
 mod credentials;
 mod documents;
 mod guards;
@@ -8,6 +9,7 @@ mod logins;
 mod looks;
 mod matrix;
 mod names;
+mod operations;
 mod plans;
 mod proofs;
 mod scans;
@@ -93,6 +95,8 @@ impl Fixture {
             hosts: Vec::new(),
             deployments,
             documents: directory.path().join("state/documents"),
+            backups: None,
+            keep_backups: None,
             credentials_key: None,
             limits: limits(),
             directory: directory.path().join("state"),
@@ -192,6 +196,17 @@ pub(super) fn start_run(store: &mut dyn RunStore, command: &str, deployment: Opt
 }
 
 fn start_run_by(store: &mut dyn RunStore, command: &str, deployment: Option<&str>, user: &str, seconds: u64) -> RunId {
+    start_command(store, (command, false), deployment, user, seconds)
+}
+
+/// Records the start of a run of a command, which may be a dry run.
+fn start_command(
+    store: &mut dyn RunStore,
+    (command, check): (&str, bool),
+    deployment: Option<&str>,
+    user: &str,
+    seconds: u64,
+) -> RunId {
     let started = UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds);
     let id = RunId::new_at(started);
     let start = RunStart {
@@ -201,7 +216,7 @@ fn start_run_by(store: &mut dyn RunStore, command: &str, deployment: Option<&str
         user: user.into(),
         pid: std::process::id(),
         version: "0.1.0".into(),
-        check: false,
+        check,
         started,
     };
     store.record_start(&start).unwrap();

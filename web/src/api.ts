@@ -75,9 +75,17 @@ export interface PlannedStage {
     changes: PlannedChange[]; failures: PlanFailure[]; waits: PlanWait[]; services: PlannedService[]; notes: string[]
   }
 }
+/** What a plan is for. */
+export type PlannedWork = 'apply' | 'upgrade' | 'rollback' | 'certificates'
 export interface Plan {
-  run: string; deployment: string; digest: string; made: string; by: string; stages: PlannedStage[]
+  run: string; deployment: string; operation: PlannedWork; digest: string; made: string; by: string; stages: PlannedStage[]
   removals: string[]; left_out: { host: string; why: string }[]; approvable: boolean; why_not: string | null; text: string
+}
+
+export interface Backup {
+  name: string; taken: string | null; size: number | null; compressed_size: number | null; revision: number | null; keys: number | null
+  etcd_version: string | null; member: string | null; compared: number | null
+  verified: boolean | null; verified_at: string | null; problem: string | null
 }
 
 export interface Token { name: string; account: string | null; rights: Rights; created: string; ends: string | null; last_used: string | null }
@@ -98,6 +106,13 @@ export interface HostKey {
   name: string; address: string; port: number | null; algorithm: string | null; fingerprint: string | null; problem: string | null
 }
 export interface Allowed { bundles: string[]; files: string[]; hooks: string[]; bastions: string[] }
+
+/** A run to start. */
+export type Command =
+  | { command: 'status' | 'etcd_backup' | 'etcd_check' | 'etcd_verify' }
+  | { command: 'plan'; operation?: PlannedWork }
+  | { command: 'apply'; plan: string; digest: string; removals: string[] }
+  | { command: 'upgrade' | 'rollback' | 'certificates'; plan: string; digest: string }
 
 export class Problem extends Error {
   /** Of a document that cannot be stored. */
@@ -200,8 +215,8 @@ export const api = {
   hostKeys: async (name: string, hosts: { name: string; address: string; port: number | null }[]) =>
     (await post<Page<HostKey>>(`deployments/${part(name)}/host-keys`, { hosts })).items,
   status: (name: string) => get<StatusAnswer>(`deployments/${part(name)}/status`),
-  start: (name: string, command: { command: 'status' | 'plan' } | { command: 'apply'; plan: string; digest: string; removals: string[] }) =>
-    post<Run>(`deployments/${part(name)}/runs`, command),
+  backups: async (name: string) => (await get<Page<Backup>>(`deployments/${part(name)}/backups`)).items,
+  start: (name: string, command: Command) => post<Run>(`deployments/${part(name)}/runs`, command),
   plan: (run: string) => get<Plan>(`plans/${part(run)}`),
   runs: (options: { deployment?: string; limit?: number; after?: string | null }) => get<Page<Run>>(`runs${query(options)}`),
   run: (id: string) => get<Run>(`runs/${part(id)}`),

@@ -284,6 +284,11 @@ pub fn list_backups(directory: &Path) -> io::Result<Vec<Backup>> {
     Ok(backups)
 }
 
+/// The files that a backup consists of: its snapshot and its manifest.
+pub fn files_of(backup: &Path) -> [PathBuf; 2] {
+    [backup.join(SNAPSHOT), backup.join(MANIFEST)]
+}
+
 /// The manifest of the backup in a directory; why it cannot be used otherwise.
 pub fn manifest(backup: &Path) -> Result<Manifest, String> {
     let mut text = Vec::new();

@@ -18,7 +18,7 @@ const LOGINS: [Option<&str>; 8] = [
 
 /// What each answers: of a path of the deployment prod and of a run of it. 409, 404 NoPlan and 422 are what becomes of a request that
 /// was let through.
-const EXPECTED: [(&str, &str); 32] = [
+const EXPECTED: [(&str, &str); 33] = [
     ("POST /sessions", "422 422 422 422 422 422 422 422"),
     ("GET /session", "401 200 200 200 200 200 200 200"),
     ("DELETE /session", "401 400 400 400 400 400 400 400"),
@@ -40,6 +40,7 @@ const EXPECTED: [(&str, &str); 32] = [
         "GET /deployments/{deployment}/status",
         "401 404 NoStatus 404 NoStatus 404 NoStatus 404 NoStatus 404 404 404 NoStatus",
     ),
+    ("GET /deployments/{deployment}/backups", "401 409 409 409 409 404 404 409"),
     ("POST /deployments/{deployment}/runs", "401 422 422 422 422 404 404 422"),
     ("GET /plans/{run}", "401 404 NoPlan 404 NoPlan 404 NoPlan 404 NoPlan 404 404 404 NoPlan"),
     ("GET /runs", "401 200 200 200 200 200 200 200"),

@@ -23,6 +23,8 @@ async fn listen(fixture: &Fixture) -> (SocketAddr, oneshot::Sender<()>) {
         process_options: Vec::new(),
         max_runs: 4,
         author_may_not_approve: false,
+        backups: None,
+        keep_backups: None,
     };
     let (said, listening) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
