@@ -9,18 +9,16 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Server;
 use super::answers::{self, List};
+use super::backup_directory::backups_of;
 use super::call::Call;
 use super::deployments::{DeploymentFile, named_deployment};
-use super::documents::make_private;
 use super::file_state::FileState;
 use super::problem::Problem;
-use super::{ServeError, Server};
 use crate::deployment::backups::{self, Backup};
-use crate::resource::is_stored_name;
 use crate::runs::timestamp_text;
 use crate::value::mutex::Mutex;
-use crate::value::ownership::written_by_others;
 
 /// A backup of etcd.
 #[derive(Serialize, JsonSchema)]
@@ -52,7 +50,7 @@ const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many backups of a deployment are listed, the newest.
 const MOST: usize = 1000;
 
-/// What was found out about backups by reading all of them: one at a time, whoever asks.
+/// What was found out about backups by reading all of them: one at a time, however many ask.
 #[derive(Default)]
 pub(super) struct Verified(Mutex<Reading>);
 
@@ -111,35 +109,6 @@ impl Verified {
 
 fn states(backup: &Path) -> [Option<FileState>; 2] {
     backups::files_of(backup).map(|file| file.metadata().ok().as_ref().map(FileState::from))
-}
-
-/// Makes the directory of backups, if it is not there, for this user alone.
-///
-/// # Errors
-/// It cannot be made, or others can write to it.
-pub(super) fn prepare_backups(directory: &Path) -> Result<PathBuf, ServeError> {
-    let failed = |source| ServeError::Directory { path: directory.to_owned(), source };
-    make_private(directory).map_err(failed)?;
-    let directory = directory.canonicalize().map_err(failed)?;
-    match written_by_others(&directory).map_err(failed)? {
-        None => Ok(directory),
-        Some(path) => Err(ServeError::NotOwn { path }),
-    }
-}
-
-/// The directory with the backups of a deployment, which may not be there yet.
-///
-/// # Errors
-/// The server has none, or the name is no name of a directory.
-pub(super) fn backups_of(server: &Server, deployment: &str) -> Result<PathBuf, Problem> {
-    let Some(directory) = &server.backups else {
-        let detail = "the server has no directory for backups";
-        return Err(Problem::conflict("NoBackupDirectory", detail).with_hint("start it with --backups DIRECTORY"));
-    };
-    match is_stored_name(deployment) {
-        true => Ok(directory.join(deployment)),
-        false => Err(Problem::conflict("InvalidName", "backups need a name of lower-case letters, digits and dashes")),
-    }
 }
 
 pub(super) async fn list_backups(call: Call) -> Result<Response, Problem> {

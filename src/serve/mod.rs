@@ -5,6 +5,7 @@ mod access;
 mod activation;
 mod answers;
 mod attempts;
+mod backup_directory;
 mod backups;
 mod call;
 mod check;
@@ -43,6 +44,7 @@ mod stores;
 mod tasks;
 mod tls;
 mod tokens;
+mod verb;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -173,7 +175,7 @@ impl Server {
             return Err(ServeError::NotOwn { path });
         }
         let documents = documents::prepare_documents(&options.documents, &deployments)?;
-        let backups = options.backups.as_deref().map(backups::prepare_backups).transpose()?;
+        let backups = options.backups.as_deref().map(backup_directory::prepare_backups).transpose()?;
         let mut access = AccessStore::open_access(&options.directory)?;
         access.end_all_sessions()?;
         Ok(Arc::new(Server {

@@ -123,10 +123,10 @@ impl AnyPlan {
         }
     }
 
-    pub(super) fn digest(&self) -> String {
+    pub(super) fn digest_of_plan(&self) -> String {
         match self {
             AnyPlan::Apply(plan) => plan.digest(),
-            AnyPlan::Operation(_, plan) => plan.digest(),
+            AnyPlan::Operation(_, plan) => plan.operation_digest(),
         }
     }
 
@@ -169,7 +169,7 @@ impl AnyPlan {
     }
 
     /// What cannot be carried out, and why.
-    pub(super) fn refused(&self) -> Option<(String, &[TaskFailure])> {
+    pub(super) fn why_refused(&self) -> Option<(String, &[TaskFailure])> {
         match self {
             AnyPlan::Apply(plan) => {
                 let refused = plan.refused()?;

@@ -124,7 +124,7 @@ fn read_plan(server: &Server, run: RunId) -> Result<Option<Arc<ReadPlan>>, Probl
         return Err(Problem::conflict("PlanTooLarge", detail).with_hint("make and apply the plan in a terminal"));
     }
     let plan = AnyPlan::parse(&bytes)?;
-    let read = Arc::new(ReadPlan { digest: plan.digest(), plan });
+    let read = Arc::new(ReadPlan { digest: plan.digest_of_plan(), plan });
     server.plans.keep(state, &read);
     Ok(Some(read))
 }
@@ -157,7 +157,7 @@ fn later_run(
 
 /// Why a plan may not be carried out. None: it may.
 fn why_not(server: &Server, run: RunId, plan: &AnyPlan) -> Result<Option<(&'static str, String)>, Problem> {
-    if let Some((what, failures)) = plan.refused() {
+    if let Some((what, failures)) = plan.why_refused() {
         let reasons = failures.iter().map(|failure| format!("{}: {}", failure.host, failure.message));
         let reasons = reasons.take(3).collect::<Vec<_>>().join("; ");
         let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };

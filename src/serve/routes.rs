@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -25,27 +25,8 @@ use super::runs::{self, EventList, StartRun};
 use super::sessions::{self, CreatedSession, NewPassword, NewSession, Session, SessionItem};
 use super::tasks::{self, RunTasks};
 use super::tokens::{self, CreatedToken, NewToken, TokenAnswer};
+use super::verb::Verb;
 use crate::runs::RecordedRun;
-
-/// A method of HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
-    Get,
-    Post,
-    Put,
-    Delete,
-}
-
-impl Verb {
-    pub(super) fn method(self) -> Method {
-        match self {
-            Verb::Get => Method::GET,
-            Verb::Post => Method::POST,
-            Verb::Put => Method::PUT,
-            Verb::Delete => Method::DELETE,
-        }
-    }
-}
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

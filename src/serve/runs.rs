@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::Server;
 use super::answers::{self, List};
-use super::backups;
+use super::backup_directory::backups_of;
 use super::call::{API, Call};
 use super::deployments::{DeploymentFile, usable_deployment};
 use super::follow::{self, EventFilter};
@@ -234,7 +234,7 @@ fn arguments(
             Ok(approval.work.carrying_out(approval.removals.len(), approved))
         }
         (StartRun::EtcdBackup {}, None) => {
-            let directory = backups::backups_of(server, &file.name)?.display().to_string();
+            let directory = backups_of(server, &file.name)?.display().to_string();
             refuse_others(server, &file.name)?;
             let keep = server.keep_backups.map(|keep| format!("--keep={keep}"));
             Ok(words(&["etcd", "backup", &directory]).into_iter().chain(keep).collect())

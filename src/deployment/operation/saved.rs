@@ -57,7 +57,7 @@ impl OperationPlan {
 
     /// Names exactly this plan, as the digest of a plan of an apply does: what it would do, what was asked for, what the hosts were like,
     /// and what it says to the person who approves it.
-    pub fn digest(&self) -> String {
+    pub fn operation_digest(&self) -> String {
         let mut plan = OperationPlan { made: 0, by: String::new(), sources: Vec::new(), ..self.clone() };
         let mut notes = std::mem::take(&mut plan.found.notes);
         notes.sort();
@@ -177,7 +177,7 @@ mod tests {
         let one = plan(upgrade(), vec![change("h1", "/a"), change("h2", "/b")], &["to 1.18"]);
         let mut same = plan(upgrade(), vec![change("h2", "/b"), change("h1", "/a")], &["to 1.18"]);
         (same.made, same.by, same.sources) = (2, "c@d".into(), Vec::new());
-        assert_eq!((one.digest(), one.digest().len()), (same.digest(), 64));
+        assert_eq!((one.operation_digest(), one.operation_digest().len()), (same.operation_digest(), 64));
         let changes = || one.found.changes.clone();
         for other in [
             plan(upgrade(), changes(), &["to 1.19"]),
@@ -189,7 +189,7 @@ mod tests {
             OperationPlan { deployment: "e".into(), ..one.clone() },
             OperationPlan { observed: observed(&[("file /a", "2")]), ..one.clone() },
         ] {
-            assert_ne!(one.digest(), other.digest(), "{other:?}");
+            assert_ne!(one.operation_digest(), other.operation_digest(), "{other:?}");
         }
     }
 

@@ -101,10 +101,10 @@ fn a_directory_that_others_can_write_to_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("a/backups");
-    super::super::backups::prepare_backups(&directory).unwrap();
+    super::super::backup_directory::prepare_backups(&directory).unwrap();
     assert_eq!(directory.metadata().unwrap().permissions().mode() & 0o777, 0o700);
     std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
-    let refused = super::super::backups::prepare_backups(&directory).unwrap_err();
+    let refused = super::super::backup_directory::prepare_backups(&directory).unwrap_err();
     assert!(matches!(refused, ServeError::NotOwn { .. }), "{refused}");
 }
 

@@ -37,7 +37,7 @@ fn save_by(fixture: &Fixture, plan: &OperationPlan, user: &str, seconds: u64) ->
     let path = fixture.server.processes.plan_path(run);
     super::super::plans::prepare_directory(&fixture.server, &path).unwrap();
     std::fs::write(path, serde_json::to_vec(plan).unwrap()).unwrap();
-    (run.to_string(), plan.digest())
+    (run.to_string(), plan.operation_digest())
 }
 
 fn save(fixture: &Fixture, plan: &OperationPlan, seconds: u64) -> (String, String) {

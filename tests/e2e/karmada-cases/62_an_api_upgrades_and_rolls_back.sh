@@ -12,7 +12,8 @@ upgraded='webhook aggregated-apiserver controller-manager scheduler'
 all_run() { local c; for c in $upgraded; do [ "$(runs h1 "$c")" = "$1" ] || broken "$c is $(runs h1 "$c"), not $1"; done; }
 body() { echo "{\"command\": \"$1\", \"plan\": \"$plan\", \"digest\": \"$digest\"}"; }
 
-serve_up --backups "$deployments/../served-backups" --keep-backups 2
+rm -rf "$state/served-backups"
+serve_up --backups "$state/served-backups" --keep-backups 2
 planned
 done_by "$(approved)"
 old=$(runs h1 scheduler)
@@ -41,15 +42,15 @@ refused OtherDigest POST /deployments/prod/runs "$(body upgrade | sed 's/"digest
 refused OtherOperation POST /deployments/prod/runs "$(body rollback)"
 
 # A host that has changed since: nothing is done.
-unit=/etc/systemd/system/karmada-scheduler.service
-on h1 "cp -p $unit /root/unit; echo '# changed' >>$unit"
+file=/etc/windlass/karmada/scheduler.json
+on h1 "cp -p $file /root/kept; echo >>$file"
 run=$(approved upgrade)
 follow "$run" >/dev/null
 [ "$(outcome "$run")" != succeeded ] || broken "it did what was approved on another host"
 api GET "/runs/$run/log" >"$scratch/log"
-grep -q "file $unit has changed" "$scratch/log" || { cat "$scratch/log"; broken "it does not say what has changed"; }
+grep -q "file $file has changed" "$scratch/log" || { cat "$scratch/log"; broken "it does not say what has changed"; }
 all_run "$old"
-on h1 "cp -p /root/unit $unit; rm /root/unit"
+on h1 "cp -p /root/kept $file; rm /root/kept"
 refused PlanIsOld POST /deployments/prod/runs "$(body upgrade)"
 
 planned upgrade
