@@ -42,7 +42,7 @@ refused OtherDigest POST /deployments/prod/runs "$(body upgrade | sed 's/"digest
 refused OtherOperation POST /deployments/prod/runs "$(body rollback)"
 
 # A host that has changed since: nothing is done.
-file=/etc/windlass/karmada/scheduler.json
+file=/etc/systemd/system/karmada-scheduler.service
 on h1 "cp -p $file /root/kept; echo >>$file"
 run=$(approved upgrade)
 follow "$run" >/dev/null
