@@ -40,6 +40,9 @@ pub struct ManagedEtcd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 16_777_216i64, max = 137_438_953_472i64))]
     pub quota_backend_bytes: Option<i64>,
+    /// Backups on the disk of each member's own host, taken by a timer there (default: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_backup: Option<LocalBackup>,
     /// More names and addresses in the members' server certificates.
     #[serde(default, rename = "serverCertSANs", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
@@ -49,6 +52,25 @@ pub struct ManagedEtcd {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(validation = super::flags())]
     pub extra_args: BTreeMap<String, String>,
+}
+
+/// Local backups of etcd, on every member's host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LocalBackup {
+    /// How many minutes after a backup a member takes the next one. It is also how much can be lost.
+    #[schemars(range(min = 1, max = 10_080))]
+    pub interval_minutes: i32,
+    /// How many backups each host keeps (default 24).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub keep: Option<i32>,
+    /// The directory on the hosts, used by local backups only (default /var/backups/etcd/local).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    #[x_kube(validation = Rule::new("self.matches('^(/[0-9A-Za-z_@+-][0-9A-Za-z_.@+-]*){2,}$')")
+        .message("a directory of local backups must be an absolute path, not directly below /, and consist of letters, digits and _.@+-"))]
+    pub dir: Option<String>,
 }
 
 /// An etcd cluster that windlass does not manage.

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 . "$ROOT/tests/e2e/etcd-lib.sh"
 fresh_five
+# Timers of local backups come and go with the members.
+options=(-e etcd_local_backup_minutes=60)
 members h1
 exits 0
 are_members h1
@@ -27,9 +29,10 @@ says 'h4 was added to the cluster etcd, but h4 is not reached from h[123] at htt
 members h1 h2 h3 h4 h5
 exits 0
 are_members h1 h2 h3 h4 h5
-etcd_inventory=$inventory etcd_playbook
+etcd_inventory=$inventory etcd_playbook "${options[@]}"
 exits 0
 for h in h1 h2 h3 h4 h5; do recap $h changed 0; done
+on h4 systemctl start etcd-backup
 
 # The inventory alone removes nobody.
 members h1 h2 h3
@@ -51,7 +54,10 @@ for h in h4 h5; do
   [ "$(on $h 'systemctl is-enabled etcd || true')" = disabled ] || broken "etcd on $h is enabled"
   [ "$(on $h 'systemctl is-active etcd || true')" != active ] || broken "etcd on $h runs"
   on $h 'test -d /var/lib/etcd/data.removed-*/member/snap' || broken "the data of $h was not kept"
+  [ -z "$(on $h 'systemctl list-unit-files "etcd-backup*" --no-legend')" ] || broken "the timer of $h is left"
 done
+on h4 'test -n "$(find /var/backups/etcd/local -name "*.db")"' || broken "the local backup of h4 was not kept"
+on h1 systemctl is-active etcd-backup.timer || broken "h1 has no timer any more"
 etcd_members remove-member h1,h2,h3,h4,h5 h4 h5 --yes
 exits 0
 says 'Nothing to do'

@@ -94,6 +94,15 @@ fn managed_etcd(etcd: &ManagedEtcd) -> Vars {
     if let Some(bytes) = etcd.quota_backend_bytes {
         vars.insert(variable::ETCD_QUOTA_BACKEND_BYTES.into(), Value::from(bytes));
     }
+    if let Some(backup) = &etcd.local_backup {
+        vars.insert(variable::ETCD_LOCAL_BACKUP_MINUTES.into(), Value::from(backup.interval_minutes));
+        if let Some(keep) = backup.keep {
+            vars.insert(variable::ETCD_LOCAL_BACKUP_KEEP.into(), Value::from(keep));
+        }
+        if let Some(directory) = &backup.dir {
+            vars.insert(variable::ETCD_LOCAL_BACKUP_DIR.into(), text(directory));
+        }
+    }
     if !etcd.server_cert_sans.is_empty() {
         vars.insert(variable::ETCD_EXTRA_NAMES.into(), names(&etcd.server_cert_sans));
     }
