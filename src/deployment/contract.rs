@@ -141,7 +141,7 @@ pub struct Status {
 impl Reported for Status {
     const PLAYBOOK: &'static str = "status.yml";
     const VARIABLE: &'static str = "windlass_status";
-    const LAYOUT: u32 = 1;
+    const LAYOUT: u32 = 2;
 }
 
 /// A number, or `?` if it is not known.
@@ -180,6 +180,22 @@ pub struct EtcdRow {
     /// When its certificate ends.
     pub not_after: String,
     pub days_left: StatusNumber,
+    /// None: the deployment has no local backups.
+    pub local_backup: Option<LocalBackupRow>,
+}
+
+/// The local backups on a member's host. The role `etcd` makes it in `vars/main/local_backup.yml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalBackupRow {
+    pub interval_minutes: i64,
+    /// Of the newest one. None: there is none.
+    pub age_seconds: Option<i64>,
+    pub revision: Option<i64>,
+    /// Whether the member knew a leader then. Without one, the newest writes may be missing in it.
+    pub has_leader: bool,
+    /// Empty if the last try succeeded and the newest one is recent.
+    pub problem: String,
 }
 
 /// A component on a host. The role `karmada_component` makes it in `tasks/status.yml`.
@@ -217,11 +233,22 @@ pub struct MemberRow {
 }
 
 impl Status {
+    /// The seconds whose writes would be lost if the data of all members were lost now, and the minutes between two local backups. None: the
+    /// deployment has no local backups. Without a leader, a member may not have had the newest writes.
+    pub fn loss_window(&self) -> Option<(Option<i64>, i64)> {
+        let backups = || self.etcd.iter().filter_map(|row| row.local_backup.as_ref());
+        let interval = backups().map(|backup| backup.interval_minutes).max()?;
+        Some((backups().filter(|backup| backup.has_leader).filter_map(|backup| backup.age_seconds).min(), interval))
+    }
+
     /// Unhealthy parts, one per line.
     pub fn problems(&self) -> Vec<String> {
         let mut problems: Vec<String> = self.silent.iter().map(|host| format!("{host} does not answer")).collect();
         let etcd = self.etcd.iter().filter(|row| !row.healthy);
         problems.extend(etcd.map(|row| format!("etcd on {}: {}", row.host, row.why)));
+        let backups = self.etcd.iter().filter_map(|row| Some((row, row.local_backup.as_ref()?)));
+        let backups = backups.filter(|(_, backup)| !backup.problem.is_empty());
+        problems.extend(backups.map(|(row, backup)| format!("etcd on {}: {}", row.host, backup.problem)));
         let components = self.components.iter().filter(|row| !row.ready);
         problems.extend(components.map(|row| format!("{} on {}: {}", row.component, row.host, row.why)));
         match &self.members {
@@ -319,11 +346,12 @@ mod tests {
 
     fn example() -> serde_json::Value {
         serde_json::json!({
-            "layout": 1,
+            "layout": 2,
             "silent": ["h3"],
             "etcd": [{
                 "host": "h1", "version": "3.5.16", "role": "leader", "db_size": 20480, "alarms": [], "healthy": true, "why": "",
                 "port": "2379", "not_after": "2027-11-22", "days_left": 364,
+                "local_backup": {"interval_minutes": 5, "age_seconds": 130, "revision": 42, "has_leader": true, "problem": ""},
             }],
             "components": [{
                 "component": "webhook", "host": "h1", "state": "inactive", "ready": false, "why": "the service is inactive",
@@ -344,12 +372,31 @@ mod tests {
             "name": "m1", "mode": "Push", "version": "?", "deployment": "", "ready": false, "why": "ClusterNotReachable",
         }]);
         assert_eq!(Status::from_report(&value(json.clone())).unwrap().problems()[2], "member m1: ClusterNotReachable");
-        json["layout"] = 2.into();
+        json["layout"] = 1.into();
         let error = Status::from_report(&value(json)).unwrap_err();
         assert!(
-            error.contains("status.yml reports layout 2 in windlass_status; this windlass reads layout 1"),
+            error.contains("status.yml reports layout 1 in windlass_status; this windlass reads layout 2"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_local_backup_that_failed_is_a_problem_and_the_newest_one_with_a_leader_says_what_would_be_lost() {
+        let mut json = example();
+        assert_eq!(Status::from_report(&value(json.clone())).unwrap().loss_window(), Some((Some(130), 5)));
+        json["etcd"][0]["local_backup"]["problem"] = "the last local backup failed 2 min ago: full".into();
+        let mut other = json["etcd"][0].clone();
+        other["local_backup"] = serde_json::json!({
+            "interval_minutes": 5, "age_seconds": 10, "revision": 40, "has_leader": false, "problem": "",
+        });
+        json["etcd"].as_array_mut().unwrap().push(other);
+        let status = Status::from_report(&value(json.clone())).unwrap();
+        assert_eq!(status.problems()[1], "etcd on h1: the last local backup failed 2 min ago: full");
+        assert_eq!(status.loss_window(), Some((Some(130), 5)));
+        json["etcd"][0]["local_backup"] = serde_json::Value::Null;
+        assert_eq!(Status::from_report(&value(json.clone())).unwrap().loss_window(), Some((None, 5)));
+        json["etcd"][1]["local_backup"] = serde_json::Value::Null;
+        assert_eq!(Status::from_report(&value(json)).unwrap().loss_window(), None);
     }
 
     /// The rows that the roles make have the fields of this program, and no others.
@@ -382,6 +429,8 @@ mod tests {
         let etcd = yaml(&role("etcd/tasks/row.yml"));
         let row = etcd.as_sequence().unwrap().iter().find_map(|task| task["ansible.builtin.set_fact"].get("etcd_row"));
         same(keys(row.unwrap()), fields(&serde_json::to_value(&status.etcd[0]).unwrap()), "etcd_row");
+        let backup = &yaml(&role("etcd/vars/main/local_backup.yml"))["etcd_local_backup_row"];
+        same(keys(backup), fields(&serde_json::to_value(&status.etcd[0].local_backup).unwrap()), "local_backup");
         // These two are made in templates: `'field': value,`, one in a line.
         let in_template = |text: &str, begin: &str| -> Vec<String> {
             let text = &text[text.find(begin).unwrap() + begin.len()..];

@@ -93,7 +93,7 @@ fn shorten_json(json: &mut Json) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contract::{ComponentRow, EtcdRow, MemberRow, StatusNumber};
+    use super::super::contract::{ComponentRow, EtcdRow, LocalBackupRow, MemberRow, StatusNumber};
     use super::*;
 
     #[test]
@@ -111,6 +111,13 @@ mod tests {
             port: StatusNumber::Number(2379),
             not_after: long(),
             days_left: number(),
+            local_backup: Some(LocalBackupRow {
+                interval_minutes: 5,
+                age_seconds: None,
+                revision: None,
+                has_leader: false,
+                problem: long(),
+            }),
         };
         let component = ComponentRow {
             component: "webhook".into(),
@@ -132,7 +139,7 @@ mod tests {
             why: long(),
         };
         let status = Status {
-            layout: 1,
+            layout: 2,
             silent: vec![long()],
             etcd: vec![etcd.clone()],
             components: vec![component],

@@ -1,5 +1,7 @@
 //! `windlass status`: the state of etcd, the components, the members and their certificates, and reasons for unhealthy ones.
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -61,6 +63,10 @@ fn text(format: Format, report: &Report, status: &Status) -> String {
             "healthy": problems.is_empty() && report.unreachable.is_empty() && report.unfinished.is_none(),
             "wrong": problems,
             "etcd": status.etcd,
+            "backup_loss_window": status.loss_window().map(|(seconds, minutes)| json!({
+                "seconds": seconds,
+                "interval_minutes": minutes,
+            })),
             "components": status.components,
             "members": status.members.as_deref().unwrap_or_default(),
             "unreachable": report.unreachable,
@@ -92,6 +98,13 @@ fn text(format: Format, report: &Report, status: &Status) -> String {
     text
 }
 
+fn age_text(seconds: i64) -> String {
+    match u64::try_from(seconds) {
+        Ok(seconds) => lock::duration_text(Duration::from_secs(seconds)),
+        Err(_) => "future".to_owned(),
+    }
+}
+
 /// A line for each member of etcd, component and member cluster, and for each problem.
 fn table(status: &Status) -> String {
     let yes = |is: bool| if is { "yes" } else { "no" };
@@ -112,6 +125,20 @@ fn table(status: &Status) -> String {
         let (port, days) = (row.port.to_string(), format!("{} days", row.days_left));
         let ready = yes(row.ready);
         text.push_str(&line([&row.component, &row.host, &row.state, ready, leads, &row.version, &port, &days]));
+    }
+    if let Some((seconds, minutes)) = status.loss_window() {
+        text.push_str(&line(["LOCAL BACKUP", "HOST", "AGE", "READY", "", "REVISION", "", ""]));
+        for (row, backup) in status.etcd.iter().filter_map(|row| Some((row, row.local_backup.as_ref()?))) {
+            let age = backup.age_seconds.map_or_else(|| "none".to_owned(), age_text);
+            let revision = backup.revision.map_or_else(String::new, |revision| revision.to_string());
+            let ready = yes(backup.problem.is_empty());
+            text.push_str(&line(["etcd", &row.host, &age, ready, "", &revision, "", ""]));
+        }
+        let now = seconds.map_or_else(
+            || "everything in etcd would be lost now".to_owned(),
+            |seconds| format!("the writes of {} would be lost now", age_text(seconds)),
+        );
+        text.push_str(&format!("if the data of all members is lost: {now}; a backup is due every {minutes} min\n"));
     }
     let members = status.members.as_deref().unwrap_or_default();
     if !members.is_empty() {

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-
 use super::gateway::Member;
+use super::host_checks::{self, HostFigures};
 use super::report::{Cluster, Endpoint};
 use crate::value::Value;
 
 /// The names of the checks, in the order in which they are shown.
-pub(super) const NAMES: [&str; 15] = [
+pub(super) const NAMES: [&str; 16] = [
     "reachable",
     "answers",
     "members",
@@ -26,6 +25,7 @@ pub(super) const NAMES: [&str; 15] = [
     "disk",
     "certificates",
     "clock",
+    "backup",
 ];
 
 /// A member that is behind the leader by more log entries than this is not in step.
@@ -34,28 +34,7 @@ const MOST_BEHIND: u64 = 1000;
 const FULLEST: f64 = 0.8;
 /// etcd's own advice for the disk, in milliseconds.
 const FAST_FSYNC: f64 = 10.0;
-/// Seconds. etcd uses the clock for certificates and log lines.
-const CLOCK_WARNING: f64 = 3.0;
-const CLOCK_LIMIT: f64 = 60.0;
-const MIB: u64 = 1 << 20;
-/// Free space beside twice the database: two segments of the write-ahead log, and some for the snapshot.
-const SPACE: u64 = 512;
-
-/// What the tasks of the role found on a member's host.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub(super) struct HostFigures {
-    pub host: String,
-    /// Of its data directory, in MiB.
-    pub disk_free_mb: Option<u64>,
-    /// Until its first certificate ends.
-    pub days_left: Option<i64>,
-    /// Seconds since 1970.
-    pub clock: Option<f64>,
-    /// The peer URL that the inventory gives the member.
-    pub peer_url: Option<String>,
-}
-
+pub(super) const MIB: u64 = 1 << 20;
 /// What may be set by the role's variables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
@@ -123,23 +102,24 @@ pub(super) fn run_checks(cluster: &Cluster, hosts: &[HostFigures], limits: Limit
     add("write", answers(cluster, "a write", |endpoint| endpoint.writable));
     add("database", database(cluster));
     add("fsync", fsync(cluster, limits));
-    add("disk", disk(cluster, hosts));
-    add("certificates", certificates(hosts, limits));
-    add("clock", clock(hosts));
+    add("disk", host_checks::disk(cluster, hosts));
+    add("certificates", host_checks::certificates(hosts, limits));
+    add("clock", host_checks::clock(hosts));
+    add("backup", host_checks::backup(hosts));
     checks
 }
 
-type Finding = (CheckState, String, &'static str);
+pub(super) type Finding = (CheckState, String, &'static str);
 
-fn ok(found: impl Into<String>) -> Finding {
+pub(super) fn ok(found: impl Into<String>) -> Finding {
     (CheckState::Ok, found.into(), "")
 }
 
-fn refused(found: impl Into<String>, hint: &'static str) -> Finding {
+pub(super) fn refused(found: impl Into<String>, hint: &'static str) -> Finding {
     (CheckState::Refused, found.into(), hint)
 }
 
-fn unknown() -> Finding {
+pub(super) fn unknown() -> Finding {
     (CheckState::Unknown, "not read".to_owned(), "")
 }
 
@@ -382,47 +362,10 @@ fn fsync(cluster: &Cluster, limits: Limits) -> Finding {
     }
 }
 
-fn disk(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
-    let largest = cluster.endpoints.iter().filter_map(|e| e.status.as_ref()).map(|status| status.db_size).max();
-    let needed = largest.unwrap_or_default() * 2 / MIB + SPACE;
-    let free = hosts.iter().filter_map(|host| Some((host.disk_free_mb?, host.host.as_str())));
-    let Some((least, name)) = free.min() else { return unknown() };
-    let found = format!("{name} has {least} MiB free, needs {needed}");
-    match least >= needed {
-        true => ok(found),
-        false => refused(found, "free space on the file system of the data directory"),
-    }
-}
-
-fn certificates(hosts: &[HostFigures], limits: Limits) -> Finding {
-    let days = hosts.iter().filter_map(|host| Some((host.days_left?, host.host.as_str())));
-    let Some((least, name)) = days.min() else { return unknown() };
-    let found = format!("{least} days left on {name}");
-    match least >= limits.days {
-        true => ok(found),
-        false => refused(found, "renew them: run playbooks/etcd.yml"),
-    }
-}
-
-fn clock(hosts: &[HostFigures]) -> Finding {
-    let clocks = || hosts.iter().filter_map(|host| host.clock);
-    let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(f64::NEG_INFINITY, f64::max));
-    if clocks().count() < 2 {
-        return unknown();
-    }
-    let found = format!("{:.1} s between the hosts at most", most - least);
-    match most - least {
-        apart if apart > CLOCK_LIMIT => refused(found, "synchronize the clocks (chrony, systemd-timesyncd)"),
-        apart if apart > CLOCK_WARNING => {
-            (CheckState::Warning, found, "synchronize the clocks (chrony, systemd-timesyncd)")
-        }
-        _ => ok(found),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::gateway::{Alarm, Header, Metrics, Status};
+    use super::super::host_checks::LocalBackup;
     use super::*;
 
     const LIMITS: Limits = Limits { fsync_ms: 1000.0, days: 7 };
@@ -462,6 +405,7 @@ mod tests {
             days_left: Some(100),
             clock: Some(1000.0),
             peer_url: Some(format!("https://h{id}:2380")),
+            local_backup: Some(LocalBackup { age_seconds: Some(70), interval_minutes: 5, problem: String::new() }),
         };
         vec![host(1), host(2), host(3)]
     }
@@ -539,6 +483,9 @@ mod tests {
         assert_eq!(fails(|_, hosts| hosts[1].days_left = Some(6)), ["certificates Refused"]);
         assert_eq!(fails(|_, hosts| hosts[1].clock = Some(1004.0)), ["clock Warning"]);
         assert_eq!(fails(|_, hosts| hosts[1].clock = Some(900.0)), ["clock Refused"]);
+        let failed = |hosts: &mut Vec<HostFigures>| hosts[1].local_backup.as_mut().unwrap().problem = "failed".into();
+        assert_eq!(fails(|_, hosts| failed(hosts)), ["backup Warning"]);
+        assert_eq!(fails(|_, hosts| hosts.iter_mut().for_each(|host| host.local_backup = None)), Vec::<String>::new());
     }
 
     #[test]

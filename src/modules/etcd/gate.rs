@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::checks::{self, CheckState, EtcdCheck, HostFigures, Limits, NAMES};
+use super::checks::{self, CheckState, EtcdCheck, Limits, NAMES};
+use super::host_checks::HostFigures;
 use super::{
     CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan, REMOTE_SRC,
 };
@@ -50,7 +51,7 @@ impl Module for EtcdGate {
             Argument::new(
                 "hosts",
                 ArgumentKind::List(&ArgumentKind::Dict),
-                "What is known of the members' hosts: host, disk_free_mb, days_left, clock, peer_url",
+                "What is known of the members' hosts: host, disk_free_mb, days_left, clock, peer_url, local_backup",
             )
             .default("[]"),
             Argument::new(

@@ -5,6 +5,7 @@ mod checks;
 mod defragment;
 mod gate;
 mod gateway;
+mod host_checks;
 mod member;
 mod report;
 
