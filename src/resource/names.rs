@@ -37,6 +37,7 @@ pub mod variable {
         ETCD_ADDRESS = "etcd_address",
         ETCD_ALLOW_EVEN = "etcd_allow_even",
         ETCD_BACKUP_ID = "etcd_backup_id",
+        ETCD_BACKUP_LOCAL = "etcd_backup_local",
         ETCD_BACKUP_STAGING = "etcd_backup_staging",
         ETCD_BUNDLE = "etcd_bundle",
         ETCD_CLUSTER_NAME = "etcd_cluster_name",

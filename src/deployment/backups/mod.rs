@@ -1,6 +1,7 @@
 //! Backups of etcd in a directory of this machine: each a directory with the compressed snapshot and a manifest. It gets its name
 //! when it is complete.
 
+mod error;
 mod staging;
 
 use std::fs::{self, File};
@@ -12,6 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use error::BackupError;
+pub(super) use error::io_error;
 pub(super) use staging::{PARTIAL, Staging, prepare_directory, remove_abandoned};
 
 use super::contract::{Reported, StatusNumber};
@@ -45,12 +48,15 @@ pub struct SnapshotReport {
     pub revision: StatusNumber,
     pub keys: StatusNumber,
     pub sha256: String,
+    /// When a host took it as a local backup, in seconds since 1970. None: it was taken now.
+    #[serde(default)]
+    pub taken: Option<StatusNumber>,
 }
 
 impl Reported for SnapshotReport {
     const PLAYBOOK: &'static str = "etcd-backup.yml";
     const VARIABLE: &'static str = "windlass_etcd_backup";
-    const LAYOUT: u32 = 2;
+    const LAYOUT: u32 = 3;
 }
 
 /// The manifest next to a snapshot.
@@ -95,52 +101,27 @@ pub struct Backup {
     pub manifest: Result<Manifest, String>,
 }
 
-/// Why a backup was not made, or cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    #[error("cannot write the backup to {}: {error}", path.display())]
-    Io { path: PathBuf, error: io::Error },
-    #[error(
-        "{} is not safe for backups: {why}, and a backup holds every Secret\nhint: use a directory of your own, with mode 0700", path.display()
-    )]
-    OpenDirectory { path: PathBuf, why: String },
-    #[error("{}", failures.join("\n"))]
-    NotTaken { failures: Vec<String> },
-    #[error("the backup {} cannot be used: {why}; nothing was changed\nhint: windlass etcd backups lists those that can", path.display())]
-    Unusable { path: PathBuf, why: String },
-    #[error(
-        "the backup {} is of {found}, and this deployment's etcd is {wanted}; nothing was changed\n\
-         hint: --foreign restores it nevertheless", path.display()
-    )]
-    Foreign { path: PathBuf, found: String, wanted: String },
-    #[error("the snapshot that arrived is damaged: {0}; nothing was kept")]
-    Damaged(String),
-    #[error("{} has backups of {found}, and this deployment's etcd is {wanted}\nhint: use a separate directory for every deployment", path.display())]
-    OtherCluster { path: PathBuf, found: String, wanted: String },
-    #[error(
-        "the snapshot has revision {revision}, but {newest} in {} of the same cluster has revision {known}: the cluster was restored \
-         to an older state, or this member lags far behind\nhint: run windlass etcd check; after a restore, use a new directory", path.display()
-    )]
-    WentBack { path: PathBuf, revision: u64, newest: String, known: u64 },
-}
-
-pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
-    let path = path.to_owned();
-    move |error| BackupError::Io { path, error }
-}
-
 /// A backup that was made, and those that were removed.
 #[derive(Debug)]
 pub struct BackupResult {
     pub backup: Backup,
     pub manifest: Manifest,
     pub removed: Vec<String>,
+    /// It was in the directory before: a local backup that had been copied already.
+    pub was_there: bool,
     /// Why older backups were kept although they were to be removed.
     pub kept: Option<String>,
     /// What failed besides, for example `HOST: MESSAGE`. The snapshot may still be on that host.
     pub failures: Vec<String>,
     /// Hosts that did not answer: `HOST: MESSAGE`.
     pub silent: Vec<String>,
+}
+
+impl BackupResult {
+    fn of(backup: Backup, manifest: Manifest) -> BackupResult {
+        let (removed, failures, silent) = Default::default();
+        BackupResult { backup, manifest, removed, was_there: false, kept: None, failures, silent }
+    }
 }
 
 fn number(figure: &StatusNumber, what: &str) -> Result<u64, BackupError> {
@@ -179,11 +160,18 @@ pub(super) fn finish_backup(
         return Err(BackupError::OtherCluster { path: directory.to_owned(), found, wanted });
     }
     let revision = number(&taken.revision, "revision")?;
+    let copied = known().find(|(_, other)| taken.taken.is_some() && other.sha256 == sha256);
+    if let Some((backup, manifest)) = copied.filter(|(backup, _)| verify(&backup.path).is_ok()) {
+        return Ok(BackupResult { was_there: true, ..BackupResult::of(backup.clone(), manifest.clone()) });
+    }
     let newest =
         known().filter(|(_, other)| other.cluster_id == taken.cluster_id).max_by_key(|(_, other)| other.revision);
     if let Some((backup, other)) = newest.filter(|(_, other)| other.revision > revision) {
         let (path, newest, known) = (directory.to_owned(), backup.name.clone(), other.revision);
-        return Err(BackupError::WentBack { path, revision, newest, known });
+        return Err(match taken.taken {
+            Some(_) => BackupError::Older { path, revision, newest, known },
+            None => BackupError::WentBack { path, revision, newest, known },
+        });
     }
     pack(&raw, &packed).map_err(io_error(&packed))?;
     // What was written is read again.
@@ -193,7 +181,10 @@ pub(super) fn finish_backup(
     }
     fs::remove_file(&raw).map_err(io_error(&raw))?;
     let (compressed_size, compressed_sha256) = digest(&packed).map_err(io_error(&packed))?;
-    let now = now();
+    let time = match &taken.taken {
+        Some(time) => number(time, "time")?,
+        None => now(),
+    };
     let manifest = Manifest {
         layout: LAYOUT,
         deployment,
@@ -206,7 +197,7 @@ pub(super) fn finish_backup(
         has_leader: taken.has_leader,
         etcd_version: taken.etcd_version,
         windlass_version: env!("CARGO_PKG_VERSION").to_owned(),
-        taken: now,
+        taken: time,
         revision,
         keys,
         size,
@@ -218,15 +209,14 @@ pub(super) fn finish_backup(
     let text = serde_json::to_string_pretty(&manifest).expect("it is text and numbers");
     write_whole(&at, text.as_bytes()).map_err(io_error(&at))?;
     sync(staging.path()).map_err(io_error(staging.path()))?;
-    let name = format!("{}-r{revision}", timestamp(now));
+    let name = format!("{}-r{revision}", timestamp(time));
     let path = directory.join(&name);
     fs::rename(staging.path(), &path).map_err(io_error(&path))?;
     // Its directory has another name by now, so that nothing is removed with it.
     drop(staging.directory.keep());
     sync(directory).map_err(io_error(directory))?;
     let backup = Backup { name, path, manifest: Ok(manifest.clone()) };
-    let mut made =
-        BackupResult { backup, manifest, removed: Vec::new(), kept: None, failures: Vec::new(), silent: Vec::new() };
+    let mut made = BackupResult::of(backup, manifest);
     if let Err(error) = remove_abandoned(directory) {
         made.failures.push(format!("an abandoned backup cannot be removed: {error}"));
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use super::{BackupError, io_error};
+use super::error::{BackupError, io_error};
 use crate::value::ownership::is_own;
 
 /// The beginning of the name of a backup that is being written.

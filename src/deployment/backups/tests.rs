@@ -13,7 +13,7 @@ fn snapshot(content: &[u8]) -> Vec<u8> {
 
 fn taken(content: &[u8], revision: i64) -> SnapshotReport {
     SnapshotReport {
-        layout: 2,
+        layout: 3,
         cluster: "etcd".into(),
         cluster_id: "7".into(),
         host: "h1".into(),
@@ -31,6 +31,7 @@ fn taken(content: &[u8], revision: i64) -> SnapshotReport {
             digest.update(content);
             digest
         }),
+        taken: None,
     }
 }
 
@@ -63,6 +64,29 @@ fn a_backup_is_what_was_taken_and_damage_is_found() {
     assert!(verify(&made.backup.path).is_err());
     fs::remove_file(&to).unwrap();
     assert!(unpack_backup(&made.backup.path, &to).is_err());
+}
+
+#[test]
+fn a_local_backup_keeps_its_time_is_copied_once_and_never_follows_a_newer_backup() {
+    let directory = tempfile::tempdir().unwrap();
+    let local = |revision: i64, time: i64| {
+        let content = snapshot(format!("{revision} {time}").as_bytes());
+        let taken = SnapshotReport { taken: Some(StatusNumber::Number(time)), ..taken(&content, revision) };
+        back_up(directory.path(), &content, taken, None)
+    };
+    let made = local(5, 1_795_494_651).unwrap();
+    assert_eq!((made.backup.name.as_str(), made.was_there), ("20261124T043051Z-r5", false));
+    assert_eq!(made.manifest.taken, 1_795_494_651);
+    let again = local(5, 1_795_494_651).unwrap();
+    assert_eq!((again.backup.name, again.was_there), (made.backup.name, true));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    assert!(matches!(local(4, 1_795_494_700), Err(BackupError::Older { revision: 4, known: 5, .. })));
+    // One that is damaged here was not copied.
+    let packed = made.backup.path.join(SNAPSHOT);
+    fs::write(&packed, "damaged").unwrap();
+    assert!(local(5, 1_795_494_651).is_err());
+    fs::remove_dir_all(&made.backup.path).unwrap();
+    assert!(!local(5, 1_795_494_651).unwrap().was_there);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::deployment::{Control, Error, Outcome, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
-/// Makes a backup in a directory. `keep`: how many to keep. None: the caller cancelled it.
+/// Makes a backup in a directory. `keep`: how many to keep. `local`: of the newest local backup of the hosts, instead of a new snapshot. None:
+/// the caller cancelled it.
 ///
 /// # Errors
 /// No snapshot could be taken, it is damaged, or it cannot be written.
@@ -17,6 +18,7 @@ pub async fn take_backup(
     site: &Site,
     directory: &Path,
     keep: Option<usize>,
+    local: bool,
     control: &Control,
 ) -> Result<Option<BackupResult>, Error> {
     let phase = site.read_inventory().await?;
@@ -28,6 +30,7 @@ pub async fn take_backup(
     let vars = Vars::from([
         (variable::ETCD_BACKUP_STAGING.into(), Value::from(staging.path().display().to_string())),
         (variable::ETCD_BACKUP_ID.into(), Value::from(file)),
+        (variable::ETCD_BACKUP_LOCAL.into(), Value::from(local)),
     ]);
     let Some(reply) = ask::<SnapshotReport>(&phase, vars, None, control).await? else { return Ok(None) };
     if reply.outcome == Outcome::Interrupted {
@@ -44,8 +47,11 @@ pub async fn take_backup(
     // The file is removed from the host last.
     if let Some(why) = silent.remove(&taken.host) {
         let host = &taken.host;
-        failures
-            .push(format!("{host}: {why}; the snapshot may be left there, as .backup-{file}.db in etcd_snapshot_dir"));
+        let left = match local {
+            true => String::new(),
+            false => format!("; the snapshot may be left there, as .backup-{file}.db in etcd_snapshot_dir"),
+        };
+        failures.push(format!("{host}: {why}{left}"));
     }
     if !taken.has_leader {
         let member = &taken.member;

@@ -23,6 +23,9 @@ pub(super) struct BackupArgs {
     /// How many backups to keep; older ones are removed after the new one is complete (default: all)
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
+    /// Copy the newest local backup of the members' hosts instead of taking a snapshot; needs no member that runs
+    #[arg(long)]
+    local: bool,
     #[command(flatten)]
     site: SiteArgs,
 }
@@ -41,16 +44,20 @@ pub(super) struct BackupsArgs {
 pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     let directory = working_directory()?.join(&args.directory);
     let mut command = args.site.command("etcd backup").option("--keep", args.keep);
+    if args.local {
+        command.arguments.push("--local".to_owned());
+    }
     command.arguments.push(args.directory.display().to_string());
     args.site.carry_out(command, &[], async |site, control| {
-        let Some(made) = backup::take_backup(site, &directory, args.keep, control).await? else {
+        let Some(made) = backup::take_backup(site, &directory, args.keep, args.local, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         let it = &made.manifest;
         let from = if it.is_leader { "the leader" } else { "the follower" };
         let mut text = format!(
-            "{}\n  from {from} {}, etcd {}, revision {}, {} keys, {} ({} compressed)\n  verified: digest{}\n",
+            "{}{}\n  from {from} {}, etcd {}, revision {}, {} keys, {} ({} compressed)\n  verified: digest{}\n",
             made.backup.path.display(),
+            if made.was_there { " (copied before)" } else { "" },
             it.member,
             it.etcd_version,
             it.revision,

@@ -1,0 +1,43 @@
+//! Why a backup was not made, or cannot be used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a backup was not made, or cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("cannot write the backup to {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error(
+        "{} is not safe for backups: {why}, and a backup holds every Secret\nhint: use a directory of your own, with mode 0700", path.display()
+    )]
+    OpenDirectory { path: PathBuf, why: String },
+    #[error("{}", failures.join("\n"))]
+    NotTaken { failures: Vec<String> },
+    #[error("the backup {} cannot be used: {why}; nothing was changed\nhint: windlass etcd backups lists those that can", path.display())]
+    Unusable { path: PathBuf, why: String },
+    #[error(
+        "the backup {} is of {found}, and this deployment's etcd is {wanted}; nothing was changed\n\
+         hint: --foreign restores it nevertheless", path.display()
+    )]
+    Foreign { path: PathBuf, found: String, wanted: String },
+    #[error("the snapshot that arrived is damaged: {0}; nothing was kept")]
+    Damaged(String),
+    #[error("{} has backups of {found}, and this deployment's etcd is {wanted}\nhint: use a separate directory for every deployment", path.display())]
+    OtherCluster { path: PathBuf, found: String, wanted: String },
+    #[error(
+        "the snapshot has revision {revision}, but {newest} in {} of the same cluster has revision {known}: the cluster was restored \
+         to an older state, or this member lags far behind\nhint: run windlass etcd check; after a restore, use a new directory", path.display()
+    )]
+    WentBack { path: PathBuf, revision: u64, newest: String, known: u64 },
+    #[error(
+        "the newest local backup has revision {revision}, and {newest} in {} of the same cluster has revision {known}, which is newer; \
+         nothing was copied\nhint: windlass status shows whether local backups are made; after a restore, use a new directory", path.display()
+    )]
+    Older { path: PathBuf, revision: u64, newest: String, known: u64 },
+}
+
+pub(in crate::deployment) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |error| BackupError::Io { path, error }
+}
