@@ -115,7 +115,7 @@ pub(super) fn ok(found: impl Into<String>) -> Finding {
     (CheckState::Ok, found.into(), "")
 }
 
-pub(super) fn refused(found: impl Into<String>, hint: &'static str) -> Finding {
+pub(super) fn refusal(found: impl Into<String>, hint: &'static str) -> Finding {
     (CheckState::Refused, found.into(), hint)
 }
 
@@ -142,12 +142,12 @@ fn reachable(cluster: &Cluster) -> Finding {
         .map(|m| cluster.member_name(m.id))
         .collect();
     if all == 0 {
-        return refused("no member answers", "start etcd on a majority of the hosts");
+        return refusal("no member answers", "start etcd on a majority of the hosts");
     }
     if silent.is_empty() {
         return ok(format!("{all} of {all} members answer"));
     }
-    refused(
+    refusal(
         format!("{} of {all} members answer; not: {}", all - silent.len(), silent.join(", ")),
         "start the members that are down; replace one that does not come back: windlass etcd replace-member NAME",
     )
@@ -168,7 +168,7 @@ fn refused_questions(cluster: &Cluster) -> Finding {
     match (answering, problems.is_empty()) {
         (0, _) => unknown(),
         (_, true) => ok(format!("{answering} members answer every question")),
-        _ => refused(problems.join("; "), "read the member's log (journalctl -u etcd) and the other refusals here"),
+        _ => refusal(problems.join("; "), "read the member's log (journalctl -u etcd) and the other refusals here"),
     }
 }
 
@@ -178,13 +178,13 @@ fn members(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
     let ids: BTreeSet<u64> =
         cluster.endpoints.iter().filter_map(|e| e.status.as_ref()).map(|status| status.header.cluster_id).collect();
     if ids.len() > 1 {
-        return refused(
+        return refusal(
             format!("the members belong to {} clusters", ids.len()),
             "keep the members of one cluster only in the group",
         );
     }
     if lists.len() > 1 {
-        return refused(
+        return refusal(
             format!("the members have {} different lists of members", lists.len()),
             "wait until all members have applied the last change; a member that was cut off needs its network back",
         );
@@ -200,7 +200,7 @@ fn members(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
         .map(|(host, url)| format!("{} ({url})", host.host))
         .collect();
     if !elsewhere.is_empty() {
-        return refused(
+        return refusal(
             format!("not registered at the address of the inventory: {}", elsewhere.join(", ")),
             "a new host joins with playbooks/etcd.yml or windlass apply; for a changed address see roles/etcd/README.md",
         );
@@ -216,8 +216,8 @@ fn leader(cluster: &Cluster) -> Finding {
         (1, Some(leader)) if terms.len() == 1 => {
             ok(format!("{}, term {}", cluster.member_name(leader), terms.first().copied().unwrap_or_default()))
         }
-        (_, None) => refused("no leader", "start enough members for a majority"),
-        _ => refused(
+        (_, None) => refusal("no leader", "start enough members for a majority"),
+        _ => refusal(
             format!("{} leaders, {} terms", leaders.len(), terms.len()),
             "an election is running or a member is cut off: wait, then check the network between the members",
         ),
@@ -233,7 +233,7 @@ fn learners(cluster: &Cluster) -> Finding {
     if names.is_empty() {
         return ok("none");
     }
-    refused(
+    refusal(
         names.join(", "),
         "run playbooks/etcd.yml or windlass apply again: it completes the join; or give it up: windlass etcd remove-member NAME",
     )
@@ -251,7 +251,7 @@ fn alarms(cluster: &Cluster) -> Finding {
     if alarms.is_empty() {
         return ok("none");
     }
-    refused(
+    refusal(
         alarms.join(", "),
         "NOSPACE: raise etcd_quota_backend_bytes and run playbooks/etcd.yml, which clears the alarm; CORRUPT: find the member that \
          differs with etcdctl endpoint hashkv",
@@ -266,7 +266,7 @@ fn lag(cluster: &Cluster) -> Finding {
     let Some((most, name)) = behind.max() else { return unknown() };
     match most {
         ..=MOST_BEHIND => ok(format!("{most} entries at most")),
-        _ => refused(
+        _ => refusal(
             format!("{name} is {most} entries behind, the limit is {MOST_BEHIND}"),
             "wait until it has caught up; if it does not, its disk or network is too slow",
         ),
@@ -283,7 +283,7 @@ fn versions(cluster: &Cluster) -> Finding {
     match (minors.first(), minors.last()) {
         (None, _) | (_, None) => unknown(),
         (Some(low), Some(high)) if high - low > 1 => {
-            refused(text, "members may differ by one minor version: complete the upgrade")
+            refusal(text, "members may differ by one minor version: complete the upgrade")
         }
         (Some(low), Some(high)) if low != high => {
             (CheckState::Warning, text, "an upgrade is not complete: run playbooks/etcd.yml again")
@@ -307,7 +307,7 @@ fn answers(cluster: &Cluster, what: &str, answer: impl Fn(&Endpoint) -> Option<b
     if bad.is_empty() {
         return ok(format!("{} members do {what}", asked.len()));
     }
-    refused(
+    refusal(
         format!("{what} fails on {}", bad.join(", ")),
         "read the member's log (journalctl -u etcd) and the other refusals here",
     )
@@ -326,7 +326,7 @@ fn database(cluster: &Cluster) -> Finding {
     let found = format!("{name} {} MiB, {:.0} % of its quota", size / MIB, part * 100.0);
     match part < FULLEST {
         true => ok(found),
-        false => refused(found, "run etcdctl compact and etcdctl defrag, or raise etcd_quota_backend_bytes"),
+        false => refusal(found, "run etcdctl compact and etcdctl defrag, or raise etcd_quota_backend_bytes"),
     }
 }
 
@@ -354,7 +354,7 @@ fn fsync(cluster: &Cluster, limits: Limits) -> Finding {
     };
     let found = format!("{name} {most:.0} ms (99th percentile)");
     if most > limits.fsync_ms {
-        refused(found, "the disk is too slow for etcd: move the data to a faster one, or raise etcd_fsync_limit_ms")
+        refusal(found, "the disk is too slow for etcd: move the data to a faster one, or raise etcd_fsync_limit_ms")
     } else if most > FAST_FSYNC {
         (CheckState::Warning, found, "etcd advises less than 10 ms")
     } else {

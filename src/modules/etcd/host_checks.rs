@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::checks::{CheckState, Finding, Limits, MIB, ok, refused, unknown};
+use super::checks::{CheckState, Finding, Limits, MIB, ok, refusal, unknown};
 use super::report::Cluster;
 
 /// Seconds. etcd uses the clock for certificates and log lines.
@@ -47,7 +47,7 @@ pub(super) fn disk(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
     let found = format!("{name} has {least} MiB free, needs {needed}");
     match least >= needed {
         true => ok(found),
-        false => refused(found, "free space on the file system of the data directory"),
+        false => refusal(found, "free space on the file system of the data directory"),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn certificates(hosts: &[HostFigures], limits: Limits) -> Finding {
     let found = format!("{least} days left on {name}");
     match least >= limits.days {
         true => ok(found),
-        false => refused(found, "renew them: run playbooks/etcd.yml"),
+        false => refusal(found, "renew them: run playbooks/etcd.yml"),
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn clock(hosts: &[HostFigures]) -> Finding {
     }
     let found = format!("{:.1} s between the hosts at most", most - least);
     match most - least {
-        apart if apart > CLOCK_LIMIT => refused(found, "synchronize the clocks (chrony, systemd-timesyncd)"),
+        apart if apart > CLOCK_LIMIT => refusal(found, "synchronize the clocks (chrony, systemd-timesyncd)"),
         apart if apart > CLOCK_WARNING => {
             (CheckState::Warning, found, "synchronize the clocks (chrony, systemd-timesyncd)")
         }
