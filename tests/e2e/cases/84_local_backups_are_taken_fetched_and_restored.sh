@@ -17,7 +17,7 @@ last_try() { on "$1" cat /var/backups/etcd/local/last-try.json; }
 take() {
   local h runs=()
   for h in "$@"; do
-    on "$h" systemctl start etcd-backup &
+    on "$h" timeout 120 systemctl start etcd-backup &
     runs+=($!)
   done
   for h in "${runs[@]}"; do wait "$h" || code=1; done
