@@ -6,6 +6,7 @@ use minijinja::value::Serde;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use super::seal::is_signature;
 use crate::value::vault::Keyring;
 use crate::value::{Value, yaml};
 
@@ -53,21 +54,15 @@ impl Manifest {
         Manifest { format: FORMAT, files }
     }
 
-    /// The manifest of a directory; None: it has none.
-    pub fn read_manifest(root: &Path) -> Result<Option<Manifest>, Error> {
-        let path = root.join(MANIFEST);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Manifest::parse_manifest(&text, &path).map(Some),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("read", &path, &error)),
-        }
-    }
-
     /// From text; `path` is for messages.
     pub fn parse_manifest(text: &str, path: &Path) -> Result<Manifest, Error> {
         let source = crate::value::origin::Source::new(path, text);
         let documents = yaml::parse_yaml(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
-        let value = documents.first().and_then(|document| document.to_value(&Keyring::default()).ok());
+        // A second document would be signed and not be read.
+        let [document] = documents.as_slice() else {
+            return Err(Error::new(format!("{} is not the manifest of a bundle", path.display())));
+        };
+        let value = document.to_value(&Keyring::default()).ok();
         let manifest: Option<Manifest> = value.and_then(|value| Manifest::deserialize(value).ok());
         let manifest =
             manifest.ok_or_else(|| Error::new(format!("{} is not the manifest of a bundle", path.display())))?;
@@ -78,8 +73,11 @@ impl Manifest {
                 path.display()
             )));
         }
-        match manifest.files.iter().find(|item| !is_inside(&item.file)) {
-            Some(item) => Err(Error::new(format!("{}: {:?} points outside the bundle", path.display(), item.file))),
+        if let Some(item) = manifest.files.iter().find(|item| !is_inside(&item.file)) {
+            return Err(Error::new(format!("{}: {:?} points outside the bundle", path.display(), item.file)));
+        }
+        match manifest.files.iter().find(|item| item.file == MANIFEST || is_signature(&item.file)) {
+            Some(item) => Err(Error::new(format!("{}: {:?} is not a file of the bundle", path.display(), item.file))),
             None => Ok(manifest),
         }
     }

@@ -3,10 +3,15 @@
 
 mod archive;
 pub mod carried;
+mod diff;
 mod elf;
 mod manifest;
 mod recipe;
 mod scan;
+mod seal;
+mod signature;
+mod signers;
+mod trust;
 mod versions;
 
 use std::collections::BTreeSet;
@@ -21,12 +26,16 @@ use crate::value::nearest::did_you_mean;
 pub(crate) use archive::{append, member_header};
 pub use archive::{is_archive, pack};
 pub(crate) use elf::architecture as architecture_of;
+pub use diff::{BundleDiff, ChangedItem};
 pub use elf::architecture_name as architecture_named;
 pub(crate) use elf::is_static;
 pub use manifest::{ANY, Item, MANIFEST, Manifest};
 pub use recipe::{Origin, Recipe, RecipeSource, hex_of, is_plain, without_login};
 pub use scan::{BundleScan, scan};
 pub(crate) use scan::{is_script, package_named};
+pub use seal::{Seal, SignatureFile};
+pub use signature::{NAMESPACE, signature_text, signed_data};
+pub use trust::{RequiredSigners, SignatureVerdict};
 
 /// What is wrong with a bundle, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +69,10 @@ pub struct Bundle {
     root: PathBuf,
     /// None: the directory has no manifest; each query scans it again.
     manifest: Option<Manifest>,
+    /// What the manifest was read from, with its signatures.
+    seal: Option<Seal>,
+    /// The archive that `root` was unpacked from.
+    archive: Option<PathBuf>,
 }
 
 /// A requested file of a bundle, its digest already checked against the manifest.
@@ -83,17 +96,117 @@ pub struct ProgramQuery<'a> {
 }
 
 impl Bundle {
-    /// Opens a directory, or an archive, which is unpacked once into the cache of this machine's user.
-    pub fn open_bundle(path: &Path, around: &ProcessEnvironment) -> Result<Bundle, Error> {
+    /// Opens a directory, or an archive, which is unpacked once into the cache of this machine's user. `required`: refuses a bundle
+    /// without a good signature, before anything is unpacked or run. The signed manifest is read once: what it says is what counts.
+    pub fn open_bundle(
+        path: &Path,
+        around: &ProcessEnvironment,
+        required: Option<&RequiredSigners>,
+    ) -> Result<Bundle, Error> {
         let name = path.display().to_string();
-        let root = match std::fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => path.to_owned(),
-            Ok(_) if is_archive(path) => archive::unpack_bundle(path, around)?,
-            Ok(_) => return Err(Error::new(format!("{name} is not a bundle: expected a directory or a .tar.zst"))),
-            Err(error) => return Err(Error::new(format!("cannot open the bundle {name}: {error}"))),
+        let meta =
+            std::fs::metadata(path).map_err(|error| Error::new(format!("cannot open the bundle {name}: {error}")))?;
+        let is_directory = meta.is_dir();
+        let seal = match is_directory {
+            true => Seal::of_directory(path)?,
+            false if is_archive(path) => Some(archive::head(path)?),
+            false => return Err(Error::new(format!("{name} is not a bundle: expected a directory or a .tar.zst"))),
         };
-        let manifest = Manifest::read_manifest(&root)?;
-        Ok(Bundle { name, root, manifest })
+        if let Some(required) = required {
+            required.demand(&name, seal.as_ref(), around)?;
+        }
+        let manifest = seal.as_ref().map(|seal| seal.manifest(&path.join(MANIFEST))).transpose()?;
+        let (root, archive) = match (&seal, &manifest) {
+            (Some(seal), Some(manifest)) if !is_directory => {
+                let root = archive::unpack_bundle(path, seal, manifest, required.is_some(), around)?;
+                (root, Some(path.to_owned()))
+            }
+            _ => (path.to_owned(), None),
+        };
+        let bundle = Bundle { name, root, manifest, seal, archive };
+        if is_directory && required.is_some() {
+            bundle.refuse_strays()?;
+        }
+        Ok(bundle)
+    }
+
+    /// The manifest as it was written, and its signatures. None: there is no manifest.
+    pub fn seal(&self) -> Option<&Seal> {
+        self.seal.as_ref()
+    }
+
+    /// Refuses a bundle with a file that its manifest does not list: nobody has signed it.
+    pub fn refuse_strays(&self) -> Result<(), Error> {
+        match self.strays()?.first() {
+            None => Ok(()),
+            Some(stray) => {
+                let message = format!("the bundle {} has a file that its manifest does not list: {stray}", self.name);
+                Err(Error::new(message).hint("remove it, or create and sign the manifest again"))
+            }
+        }
+    }
+
+    /// The files that the manifest does not list.
+    fn strays(&self) -> Result<Vec<String>, Error> {
+        let (Some(manifest), Some(seal)) = (&self.manifest, &self.seal) else { return Ok(Vec::new()) };
+        if let Some(archive) = &self.archive {
+            return archive::strays(archive, seal, manifest);
+        }
+        let mut found = Vec::new();
+        let mut directories = vec![PathBuf::new()];
+        while let Some(directory) = directories.pop() {
+            let here = self.root.join(&directory);
+            let cannot = |error: std::io::Error| Error::io("read", &here, &error);
+            for entry in std::fs::read_dir(&here).map_err(cannot)? {
+                let entry = entry.map_err(cannot)?;
+                let relative = directory.join(entry.file_name());
+                let name = relative.to_string_lossy().into_owned();
+                if entry.file_type().map_err(cannot)?.is_dir() {
+                    directories.push(relative);
+                } else if !scan::is_of_seal(&relative) && !manifest.files.iter().any(|item| item.file == name) {
+                    found.push(name);
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// What a key must sign.
+    ///
+    /// # Errors
+    /// There is no manifest; a file differs from it; a file is not in it: the signer would vouch for something else.
+    pub fn to_be_signed(&self) -> Result<&Seal, Error> {
+        if let Some(problem) = self.verify()?.into_iter().next() {
+            return Err(problem);
+        }
+        self.refuse_strays()?;
+        self.seal.as_ref().ok_or_else(|| Error::new(format!("{} has no {MANIFEST}", self.name)))
+    }
+
+    /// Adds a signature; one of the same key is replaced. Every other file stays as it is. Gives the name of its file.
+    pub fn add_signature(&mut self, text: &str) -> Result<String, Error> {
+        let (Some(seal), Some(manifest)) = (&mut self.seal, &self.manifest) else {
+            return Err(Error::new(format!("{} has no {MANIFEST}", self.name)));
+        };
+        let name = seal.put(text)?;
+        if let Some(archive) = &self.archive {
+            archive::sign_again(archive, seal, manifest)?;
+            return Ok(name);
+        }
+        let path = self.root.join(&name);
+        let cannot = |error: std::io::Error| Error::io("write", &path, &error);
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(&self.root).map_err(cannot)?;
+        std::io::Write::write_all(&mut file, text.as_bytes()).map_err(cannot)?;
+        file.as_file().sync_all().map_err(cannot)?;
+        file.persist(&path).map_err(|error| cannot(error.error))?;
+        Ok(name)
+    }
+
+    /// The keys that signed it: kind and fingerprint, whoever has them.
+    pub fn signing_keys(&self) -> Vec<String> {
+        self.seal.as_ref().map(trust::keys_of).unwrap_or_default()
     }
 
     /// The directory with its files.

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::manifest::{ANY, Item, MANIFEST, Manifest};
+use super::seal::is_signature;
 use super::{Error, ProgramQuery, elf, file_digest, versions};
 
 /// The result of scanning a whole directory.
@@ -31,7 +32,7 @@ pub fn scan(root: &Path) -> Result<BundleScan, Error> {
     for file in files(root)? {
         match classify(root, &file)? {
             Some(candidate) => candidates.push(candidate),
-            None if file == Path::new(MANIFEST) => {}
+            None if is_of_seal(&file) => {}
             None => left_out.push(file.display().to_string()),
         }
     }
@@ -46,6 +47,11 @@ pub fn scan(root: &Path) -> Result<BundleScan, Error> {
         item(root, candidate, neighbours)
     });
     Ok(BundleScan { manifest: Manifest::new(items.collect::<Result<_, _>>()?), left_out })
+}
+
+/// The manifest, or a signature of it.
+pub(super) fn is_of_seal(file: &Path) -> bool {
+    file.to_str().is_some_and(|name| name == MANIFEST || is_signature(name))
 }
 
 /// The programs of one name, without looking at anything else. A version that is wanted counts where a program for

@@ -26,7 +26,7 @@ const ARM64: u8 = 183;
 fn with_manifest(root: &Path) -> Bundle {
     let manifest = scan(root).unwrap().manifest;
     std::fs::write(root.join(MANIFEST), manifest.to_yaml()).unwrap();
-    Bundle::open_bundle(root, &ProcessEnvironment::default()).unwrap()
+    Bundle::open_bundle(root, &ProcessEnvironment::default(), None).unwrap()
 }
 
 fn wanted(component: &str) -> ProgramQuery<'_> {
@@ -42,7 +42,7 @@ fn a_directory_is_a_bundle_without_a_manifest() {
     let root = tempfile::tempdir().unwrap();
     script(root.path(), "etcd", "3.5.30");
     let found =
-        Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap().find_program(wanted("etcd")).unwrap();
+        Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None).unwrap().find_program(wanted("etcd")).unwrap();
     assert_eq!((found.version.as_str(), found.architecture.as_str()), ("3.5.30", "any"));
     assert_eq!(found.path, root.path().join("etcd"));
     assert_eq!(found.sha256, file_digest(&root.path().join("etcd")).unwrap());
@@ -55,7 +55,7 @@ fn every_architecture_and_version_is_found_where_it_lies() {
     program(root.path(), "v3.5.21/arm64/etcd", ARM64);
     program(root.path(), "v3.6.1/arm64/etcd", ARM64);
     for bundle in
-        [Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap(), with_manifest(root.path())]
+        [Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None).unwrap(), with_manifest(root.path())]
     {
         let at = |architecture, version| bundle.find_program(ProgramQuery { component: "etcd", architecture, version });
         assert_eq!(at("amd64", None).unwrap().path, root.path().join("v3.5.21/amd64/etcd"));
@@ -97,7 +97,7 @@ fn an_altered_a_missing_and_a_disguised_file_are_reported() {
     let item = manifest.files.iter_mut().find(|item| item.component == "disguised").unwrap();
     item.sha256 = file_digest(&root.path().join(&item.file)).unwrap();
     std::fs::write(root.path().join(MANIFEST), manifest.to_yaml()).unwrap();
-    let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap();
+    let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None).unwrap();
     let reported = message(root.path(), bundle.find_program(wanted("altered")));
     assert!(reported.starts_with("v1.2.3/altered in the bundle BUNDLE has changed: its SHA-256 is "), "{reported}");
     assert_eq!(
@@ -126,7 +126,7 @@ fn a_version_that_cannot_be_found_is_asked_for() {
     }
     assert!(error.hint.unwrap().contains("v1.2.3"));
     // Unless the caller names the version.
-    let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default()).unwrap();
+    let bundle = Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None).unwrap();
     let found = bundle
         .find_program(ProgramQuery { component: "etcd", architecture: "arm64", version: Some("3.5.21") })
         .unwrap();
@@ -162,6 +162,12 @@ fn definitions_have_the_version_of_their_neighbours_and_packages_their_own() {
     assert_eq!(crds.iter().map(|it| it.path.file_name().unwrap()).collect::<Vec<_>>(), ["b.yaml", "a.yaml"]);
 }
 
+fn unpack(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
+    let seal = archive::head(archive)?;
+    let manifest = seal.manifest(&archive.join(MANIFEST))?;
+    archive::unpack_below(archive, &seal, &manifest, false, cache)
+}
+
 #[test]
 fn an_archive_is_the_same_bundle() {
     let root = tempfile::tempdir().unwrap();
@@ -173,25 +179,25 @@ fn an_archive_is_the_same_bundle() {
     pack(root.path(), &manifest, &again).unwrap();
     assert_eq!(std::fs::read(&archive).unwrap(), std::fs::read(&again).unwrap());
     let cache = tempfile::tempdir().unwrap();
-    let unpacked = archive::unpack_below(&archive, cache.path()).unwrap();
-    let bundle = Bundle::open_bundle(&unpacked, &ProcessEnvironment::default()).unwrap();
+    let unpacked = unpack(&archive, cache.path()).unwrap();
+    let bundle = Bundle::open_bundle(&unpacked, &ProcessEnvironment::default(), None).unwrap();
     assert_eq!(bundle.manifest().unwrap(), manifest);
     assert_eq!(bundle.verify().unwrap(), []);
     assert_eq!(versions::as_it_says(&bundle.find_program(wanted("etcd")).unwrap().path).as_deref(), Some("3.5.30"));
-    assert_eq!(archive::unpack_below(&archive, cache.path()).unwrap(), unpacked);
+    assert_eq!(unpack(&archive, cache.path()).unwrap(), unpacked);
     assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 1);
     // Nobody else can exchange programs there.
     let open = tempfile::tempdir().unwrap();
     let below = open.path().join("bundles");
     std::fs::create_dir(&below).unwrap();
     std::fs::set_permissions(&below, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    let refused = archive::unpack_below(&archive, &below).unwrap_err();
+    let refused = unpack(&archive, &below).unwrap_err();
     assert!(refused.message.contains("another user can write to"), "{}", refused.message);
     // A program that differs from its manifest is not kept.
     let mut other = manifest.clone();
     other.files[0].sha256 = "0".repeat(64);
     pack(root.path(), &other, &again).unwrap();
-    let refused = archive::unpack_below(&again, cache.path()).unwrap_err();
+    let refused = unpack(&again, cache.path()).unwrap_err();
     assert!(refused.message.contains("differs from its digest in the manifest"), "{}", refused.message);
     assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 1);
 }
@@ -204,20 +210,20 @@ fn what_is_no_bundle_is_refused() {
     let file = root.path().join("x");
     std::fs::write(&file, "x").unwrap();
     assert_eq!(
-        message(&file, Bundle::open_bundle(&file, &ProcessEnvironment::default())),
+        message(&file, Bundle::open_bundle(&file, &ProcessEnvironment::default(), None)),
         "BUNDLE is not a bundle: expected a directory or a .tar.zst"
     );
     let archive = root.path().join("x.tar.zst");
     std::fs::write(&archive, "no archive").unwrap();
-    assert!(message(&archive, Bundle::open_bundle(&archive, &around)).starts_with("cannot unpack BUNDLE: "));
+    assert!(message(&archive, Bundle::open_bundle(&archive, &around, None)).starts_with("cannot unpack BUNDLE: "));
     std::fs::write(root.path().join(MANIFEST), "format: 1\nfiles: 7\n").unwrap();
     assert_eq!(
-        message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default())),
+        message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None)),
         "BUNDLE/manifest.yaml is not the manifest of a bundle"
     );
     let outside =
         "format: 1\nfiles:\n- {component: a, version: '1', architecture: any, file: ../a, size: 1, sha256: x}\n";
     std::fs::write(root.path().join(MANIFEST), outside).unwrap();
-    let reported = message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default()));
+    let reported = message(root.path(), Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None));
     assert_eq!(reported, "BUNDLE/manifest.yaml: \"../a\" points outside the bundle");
 }

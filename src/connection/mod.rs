@@ -6,7 +6,6 @@ pub mod known_hosts;
 pub mod local;
 mod network;
 mod offline;
-mod pattern;
 mod ssh;
 
 use std::fmt;
@@ -21,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use config::CONNECT_TIMEOUT;
 pub use confinement::Confinement;
 pub use offline::Fence;
-pub use ssh::{ShownHostKey, key_fingerprint_of, scan_host_key};
+pub use ssh::{ShownHostKey, SigningKey, key_fingerprint_of, scan_host_key};
 
 use crate::value::{ProcessEnvironment, Secret};
 

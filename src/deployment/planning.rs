@@ -13,7 +13,7 @@ use super::observation::{self, Observer};
 use super::plan::{ASKED, LAYOUT, Observed, Plan, PlannedStage, StageState, TargetHosts, digest_to_hex};
 use super::stage::{self, STAGES, Stage};
 use super::{Deployment, Error, Phase, Run, Site};
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, RequiredSigners};
 use crate::engine::{self, Job};
 use crate::inventory::{Inventory, read_limit_files};
 use crate::report::to_json;
@@ -211,7 +211,8 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
         for name in BUNDLES {
             let value = engine::variable(job, host, name)?;
             if let Some(path) = value.map(|value| value.to_string()).filter(|path| !path.is_empty()) {
-                let digest = bundles.entry(path).or_insert_with_key(|path| bundle(path, job.templar.surroundings()));
+                let signers = job.options.signers.as_deref();
+                let digest = bundles.entry(path).or_insert_with_key(|path| bundle(path, job.templar.surroundings(), signers));
                 found.insert(format!("{name} of {host}"), digest.clone());
             }
         }
@@ -311,11 +312,12 @@ fn file(path: &Path) -> String {
 }
 
 /// The digest of a bundle's manifest, or of its files' names, sizes and times; why it cannot be read otherwise.
-fn bundle(path: &str, around: &ProcessEnvironment) -> String {
+fn bundle(path: &str, around: &ProcessEnvironment, signers: Option<&RequiredSigners>) -> String {
     let read = || -> Result<String, crate::bundle::Error> {
         let mut digest = Sha256::new();
         // As the modules that install from it take the path.
-        digest.update(Bundle::open_bundle(&around.absolute(around.expand_home(path)), around)?.manifest()?.to_yaml());
+        let path = around.absolute(around.expand_home(path));
+        digest.update(Bundle::open_bundle(&path, around, signers)?.manifest()?.to_yaml());
         Ok(digest_to_hex(digest))
     };
     read().unwrap_or_else(|error| error.to_string())

@@ -299,6 +299,7 @@ impl<'a> Item<'a> {
             no_log,
             verbosity: job.verbosity,
             caches: &job.caches,
+            signers: job.options.signers.as_ref(),
             apart,
             progress: &progress,
             ask: &ask,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bundle::RequiredSigners;
 use crate::value::{HashBehaviour, Vars};
 
 /// How a run goes about its work. Each field names its key in the section `[defaults]` of `ansible.cfg`.
@@ -38,6 +39,8 @@ pub struct Options {
     pub config_file: Option<PathBuf>,
     /// `--uploads`: how many hosts get file content at once; None: no limit.
     pub uploads: Option<NonZeroUsize>,
+    /// `bundle_signers`: whose signature a bundle needs; None: no signature is needed.
+    pub signers: Option<Arc<RequiredSigners>>,
 }
 
 /// When a play gathers facts of itself.

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bundle::RequiredSigners;
 use crate::connection::Confinement;
 use crate::engine::{self, FactCache, Gathering};
 use crate::inventory::InventoryOptions;
@@ -75,8 +76,28 @@ pub fn engine(settings: &Settings) -> Result<engine::Options, Diagnostic> {
         settings: Arc::new(named(settings)),
         config_file: settings.file.clone(),
         uploads: NonZeroUsize::new(settings.count(&list::UPLOADS)),
+        signers: signers(settings)?.map(Arc::new),
         ..engine::Options::default()
     })
+}
+
+/// Whose signature the settings demand of bundles.
+pub fn signers(settings: &Settings) -> Result<Option<RequiredSigners>, Diagnostic> {
+    let revoked = settings.path_setting(&list::BUNDLE_REVOKED);
+    let principals = settings.list_setting(&list::BUNDLE_PRINCIPALS);
+    let Some(signers) = settings.path_setting(&list::BUNDLE_SIGNERS) else {
+        // Whoever sets one of these means signatures to be checked.
+        let others = [(&list::BUNDLE_REVOKED, revoked.is_some()), (&list::BUNDLE_PRINCIPALS, !principals.is_empty())];
+        return match others.iter().find(|(_, is_set)| *is_set) {
+            None => Ok(None),
+            Some((setting, _)) => {
+                let message = format!("{} has no effect without bundle_signers", setting.key);
+                let complaint = Diagnostic::new(message, settings.get(setting).origin.as_ref());
+                Err(complaint.hint("set bundle_signers to the file of the allowed signers"))
+            }
+        };
+    };
+    Ok(Some(RequiredSigners { signers, revoked, principals }))
 }
 
 /// Every setting under the names that Ansible may have for it: those of its variables of the environment, with and

@@ -90,6 +90,7 @@ use support::{
 pub use support::{arguments, async_job, own, question};
 
 use self::support::file_labels::Labels;
+use crate::bundle::RequiredSigners;
 use crate::remote::{Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::doc::Doc;
@@ -259,6 +260,8 @@ pub struct Controller<'a> {
     pub no_log: bool,
     pub verbosity: u8,
     pub caches: &'a Caches,
+    /// Whose signature a bundle needs.
+    pub signers: Option<&'a Arc<RequiredSigners>>,
     /// The task has `async`: its program runs without the connection, at most for this time.
     pub apart: Option<Duration>,
     /// Receives the progress of long transfers.

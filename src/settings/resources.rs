@@ -1,4 +1,4 @@
-//! The settings for what a foreign resource may use.
+//! The settings for what is trusted: what a foreign resource may use, and whose bundles are installed.
 
 use super::Setting;
 use super::SettingKind;
@@ -53,3 +53,27 @@ pub const RESOURCE_HOOKS: Setting = setting(
     "playbooks that a resource from an API may name as hooks",
 )
 .env(&["WINDLASS_RESOURCE_HOOKS"]);
+pub const BUNDLE_SIGNERS: Setting = setting(
+    "windlass",
+    "bundle_signers",
+    SettingKind::Path,
+    "",
+    "install only from bundles that somebody in this file has signed (OpenSSH's allowed_signers)",
+)
+.env(&["WINDLASS_BUNDLE_SIGNERS"]);
+pub const BUNDLE_REVOKED: Setting = setting(
+    "windlass",
+    "bundle_revoked",
+    SettingKind::Path,
+    "",
+    "public keys or fingerprints whose signatures of bundles do not count, one in each line",
+)
+.env(&["WINDLASS_BUNDLE_REVOKED"]);
+pub const BUNDLE_PRINCIPALS: Setting = setting(
+    "windlass",
+    "bundle_principals",
+    SettingKind::List,
+    "",
+    "only these of the allowed signers may sign bundles (default: all)",
+)
+.env(&["WINDLASS_BUNDLE_PRINCIPALS"]);

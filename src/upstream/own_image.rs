@@ -292,8 +292,13 @@ fn bundle_layer(directory: &Path, name: &str, bundle: &Bundle) -> Result<Blob, E
         for path in &directories {
             append_directory(archive, &format!("{root}/{}", path.display()), 0o755, 0)?;
         }
-        let text = manifest.to_yaml();
+        // As it was signed, byte for byte.
+        let text = bundle.seal().map_or_else(|| manifest.to_yaml(), |seal| seal.text.clone());
         append(archive, &format!("{root}/{MANIFEST}"), text.len() as u64, 0o644, text.as_bytes())?;
+        for signature in bundle.seal().iter().flat_map(|seal| &seal.signatures) {
+            let (name, text) = (format!("{root}/{}", signature.name), signature.text.as_slice());
+            append(archive, &name, text.len() as u64, 0o644, text)?;
+        }
         for item in &manifest.files {
             append_file(archive, &format!("{root}/{}", item.file), &bundle.unpacked_at().join(&item.file))?;
         }

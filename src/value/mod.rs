@@ -11,6 +11,7 @@ pub mod mutex;
 pub mod nearest;
 pub mod origin;
 pub mod ownership;
+pub(crate) mod pattern;
 pub mod process;
 pub mod read;
 pub mod secret;

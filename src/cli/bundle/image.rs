@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use super::super::{CliError, ExitCode, print, surroundings};
+use super::super::{CliError, ExitCode, print, settings, surroundings};
 use super::failure;
 use crate::bundle::Bundle;
+use crate::launch;
 use crate::upstream::OwnImage;
 
 #[derive(Debug, Args)]
@@ -46,7 +47,11 @@ pub(super) fn write_image(args: &ImageArgs) -> Result<ExitCode, CliError> {
     if names.len() < args.bundles.len() {
         return Err(anyhow::anyhow!("two bundles have the same name").into());
     }
-    let open = |(name, path): &(String, PathBuf)| Ok((name.clone(), Bundle::open_bundle(path, surroundings())?));
+    let required = launch::options::signers(&settings()?)?;
+    let open = |(name, path): &(String, PathBuf)| {
+        let bundle = Bundle::open_bundle(path, surroundings(), required.as_ref())?;
+        Ok((name.clone(), bundle))
+    };
     let bundles: Vec<(String, Bundle)> = args.bundles.iter().map(open).collect::<Result<_, _>>().map_err(failure)?;
     let programs = match args.program.as_slice() {
         [] => vec![std::env::current_exe().context("cannot find this program")?],

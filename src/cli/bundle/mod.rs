@@ -1,13 +1,16 @@
 //! `windlass bundle`: makes, checks and shows what hosts are given to run.
 
 mod create;
+mod diff;
 mod image;
+mod sign;
+mod verify;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::{CliError, ExitCode, note};
+use super::{CliError, ExitCode};
 use crate::bundle::{Bundle, Item};
 
 #[derive(Debug, Args)]
@@ -20,10 +23,14 @@ pub(super) struct BundleArgs {
 enum BundleCommand {
     /// Create a bundle from upstream releases (a recipe), or from the programs in a directory
     Create(Box<create::Create>),
-    /// Compare every file with the manifest
-    Verify(Named),
+    /// Sign the manifest of a bundle with an SSH key
+    Sign(sign::SignArgs),
+    /// Compare every file with the manifest, and check who signed it
+    Verify(verify::VerifyArgs),
     /// List the content of a bundle
     Show(Named),
+    /// Compare two bundles; exit code 0: the same, 1: they differ, 2: one cannot be read
+    Diff(diff::DiffArgs),
     /// Write a container image of windlass with bundles in it, for an operator in a cluster
     Image(image::ImageArgs),
 }
@@ -39,29 +46,17 @@ struct Named {
 pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError> {
     match &args.command {
         BundleCommand::Create(create) => create::create_bundle(create),
-        BundleCommand::Verify(named) => verify(&named.bundle),
+        BundleCommand::Sign(sign) => sign::sign_bundle(sign),
+        BundleCommand::Verify(args) => verify::verify_bundle(args),
+        BundleCommand::Diff(args) => diff::diff_bundles(args),
         BundleCommand::Show(named) => show(&named.bundle),
         BundleCommand::Image(image) => image::write_image(image),
     }
 }
 
-fn verify(path: &Path) -> Result<ExitCode, CliError> {
-    let bundle = Bundle::open_bundle(path, crate::cli::surroundings()).map_err(failure)?;
-    let problems = bundle.verify().map_err(failure)?;
-    for problem in &problems {
-        note(&problem.message);
-    }
-    let files = bundle.manifest().map_err(failure)?.files.len();
-    if problems.is_empty() {
-        super::print(format!("all {files} files match the manifest\n"))?;
-        return Ok(ExitCode::Ok);
-    }
-    Err(anyhow::anyhow!("{} of {files} files do not match the manifest", problems.len()).into())
-}
-
 fn show(path: &Path) -> Result<ExitCode, CliError> {
     let manifest =
-        Bundle::open_bundle(path, crate::cli::surroundings()).and_then(|bundle| bundle.manifest()).map_err(failure)?;
+        Bundle::open_bundle(path, crate::cli::surroundings(), None).and_then(|bundle| bundle.manifest()).map_err(failure)?;
     super::print(table(&manifest.files))?;
     Ok(ExitCode::Ok)
 }

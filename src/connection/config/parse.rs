@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::pattern::{matches, matches_any, matches_list};
+use crate::value::pattern::{matches, matches_any, matches_list};
 use super::tokens::{Tokens, home, local_user, tilde};
 use crate::value::{ProcessEnvironment, truth};
 

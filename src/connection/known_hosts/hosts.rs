@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 
-use crate::connection::pattern::matches_list;
+use crate::value::pattern::matches_list;
 
 /// Whether the field, a list of patterns or one hashed name, is for a host: `name`, or `[name]:port`, in lower case.
 pub fn are_for(field: &str, name: &str) -> bool {

@@ -16,7 +16,7 @@ use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Algorithm, Certificate, EcdsaCurve, HashAlg, PublicKey, PublicKeyOrCertificate};
 use sha2::{Digest, Sha256};
 
-use super::pattern::matches_list;
+use crate::value::pattern::matches_list;
 
 /// How a host is called in `known_hosts`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::value::Secret;
 const DEFAULT_NAMES: [&str; 3] = ["id_rsa", "id_ecdsa", "id_ed25519"];
 
 /// An agent may ask its user; windlass must not wait forever.
-const AGENT_PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const AGENT_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) type Agent = AgentClient<UnixStream>;
 
@@ -242,7 +242,7 @@ pub fn key_fingerprint_of(text: &str) -> Option<String> {
     Some(key_fingerprint(key.public_key()))
 }
 
-fn is_encrypted(text: &str) -> bool {
+pub(super) fn is_encrypted(text: &str) -> bool {
     PrivateKey::from_openssh(text).is_ok_and(|key| key.is_encrypted())
         || text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
         || text.contains("Proc-Type: 4,ENCRYPTED")

@@ -6,6 +6,7 @@ mod connect;
 mod login_keys;
 mod proxy;
 mod scan;
+mod signing;
 mod spool;
 mod stall;
 mod verify;
@@ -21,6 +22,7 @@ use tokio::sync::{Semaphore, watch};
 
 pub use self::login_keys::key_fingerprint_of;
 pub use self::scan::{ShownHostKey, scan_host_key};
+pub use self::signing::SigningKey;
 
 use self::channel::Line;
 use self::verify::Client;

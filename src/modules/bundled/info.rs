@@ -65,19 +65,21 @@ impl Local for BundleInfo {
         let mut versions = Vec::new();
         for component in &self.components {
             let (bundle, surroundings) = (bundle.clone(), surroundings.clone());
+            let signers = here.signers.cloned();
             let (version, architecture) = (self.version.clone(), self.architecture.clone());
             if component == "packages" {
                 let all = move || {
-                    Bundle::open_bundle(&bundle, &surroundings)?
+                    Bundle::open_bundle(&bundle, &surroundings, signers.as_deref())?
                         .packages(architecture.as_deref().map(architecture_named))
                 };
                 components.push((component.clone(), blocking(all).await?.iter().map(described).collect::<Value>()));
                 continue;
             }
             if component == "crds" {
-                let all =
-                    blocking(move || Bundle::open_bundle(&bundle, &surroundings)?.find_all("crds", version.as_deref()))
-                        .await?;
+                let all = move || {
+                    Bundle::open_bundle(&bundle, &surroundings, signers.as_deref())?.find_all("crds", version.as_deref())
+                };
+                let all = blocking(all).await?;
                 versions.extend(all.first().map(|found| found.version.clone()));
                 components.push((component.clone(), all.iter().map(described).collect::<Value>()));
                 continue;
@@ -91,6 +93,7 @@ impl Local for BundleInfo {
                 component: component.clone(),
                 architecture: architecture_named(architecture).to_owned(),
                 version,
+                signers,
             };
             let found = here.caches.programs.find(question).await?;
             versions.push(found.version.clone());

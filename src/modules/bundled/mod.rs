@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 
 use super::Error;
 use super::file_digest::{self, Key};
-use crate::bundle::{Bundle, FoundProgram, MANIFEST, ProgramQuery};
+use crate::bundle::{Bundle, FoundProgram, MANIFEST, ProgramQuery, RequiredSigners};
 use crate::value::ProcessEnvironment;
 use crate::value::mutex::Mutex;
 
@@ -30,6 +30,7 @@ struct Question {
     component: String,
     architecture: String,
     version: Option<String>,
+    signers: Option<Arc<RequiredSigners>>,
 }
 
 /// A program that was found, and what its file looked like then.
@@ -62,12 +63,9 @@ impl FoundPrograms {
 async fn answer(question: &Question) -> Result<Answer, Error> {
     let question = question.clone();
     blocking(move || {
-        let Question { bundle, surroundings, component, architecture, version } = &question;
-        let found = Bundle::open_bundle(bundle, surroundings)?.find_program(ProgramQuery {
-            component,
-            architecture,
-            version: version.as_deref(),
-        })?;
+        let Question { bundle, surroundings, component, architecture, version, signers } = &question;
+        let bundle = Bundle::open_bundle(bundle, surroundings, signers.as_deref())?;
+        let found = bundle.find_program(ProgramQuery { component, architecture, version: version.as_deref() })?;
         let file = file_digest::key(&found.path).ok();
         Ok((found, file))
     })

@@ -220,6 +220,7 @@ impl Program {
                 component: component.clone(),
                 architecture: architecture_named(&architecture).to_owned(),
                 version: self.version.clone(),
+                signers: here.signers.cloned(),
             };
             found.push((component, here.caches.programs.find(question).await?));
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use tempfile::TempDir;
 
+use crate::bundle::RequiredSigners;
 use crate::connection::{Confinement, Method, Target};
 use crate::modules::question::{Answer, Question};
 use crate::modules::{Caches, Controller, Error, ModuleResult, Outcome, arguments, find_module};
@@ -36,6 +37,8 @@ pub(in crate::modules) struct Bench {
     sessions: Arc<Sessions>,
     templar: Arc<Templar>,
     caches: Caches,
+    /// Whose signature a bundle needs.
+    pub signers: Option<Arc<RequiredSigners>>,
     pub scope: Scope,
     pub no_log: bool,
     /// As if the task said `async`.
@@ -88,6 +91,7 @@ impl Bench {
             sessions,
             templar: Templar::new(),
             caches: Caches::default(),
+            signers: None,
             scope,
             no_log: false,
             apart: None,
@@ -221,6 +225,7 @@ impl Bench {
             no_log: self.no_log,
             verbosity: 0,
             caches: &self.caches,
+            signers: self.signers.as_ref(),
             apart: self.apart,
             progress: &|_| {},
             ask: &ask,

@@ -36,7 +36,7 @@ fn made() -> Made {
         "format: 1\nfiles:\n  - {{component: etcd, version: 3.5.21, architecture: amd64, file: etcd, size: 120, sha256: \"{digest}\"}}\n"
     );
     std::fs::write(at("bundle/manifest.yaml"), text).unwrap();
-    let bundle = Bundle::open_bundle(&at("bundle"), &ProcessEnvironment::default()).unwrap();
+    let bundle = Bundle::open_bundle(&at("bundle"), &ProcessEnvironment::default(), None).unwrap();
     Made {
         programs: vec![at("windlass-amd64"), at("windlass-arm64")],
         shells: vec![at("shell-arm64"), at("shell-amd64")],

@@ -1,7 +1,7 @@
 //! Patterns as OpenSSH's files have them: `*`, `?`, lists and negation.
 
 /// Whether `text` matches one pattern. `*` is any run of characters, `?` any one.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // Where to resume when the last `*` must match one character more.
@@ -28,12 +28,12 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Whether one of the comma-separated patterns matches, and none of those with `!` before them.
-pub(super) fn matches_list(list: &str, text: &str) -> bool {
+pub(crate) fn matches_list(list: &str, text: &str) -> bool {
     matches_any(list.split(','), text)
 }
 
 /// As [`matches_list`], for patterns already split.
-pub(super) fn matches_any<'a>(patterns: impl IntoIterator<Item = &'a str>, text: &str) -> bool {
+pub(crate) fn matches_any<'a>(patterns: impl IntoIterator<Item = &'a str>, text: &str) -> bool {
     let mut found = false;
     for pattern in patterns {
         match pattern.strip_prefix('!') {

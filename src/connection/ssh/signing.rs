@@ -1,0 +1,93 @@
+//! Signs with a person's SSH key something that is no login: the key of a file, or one that the agent has.
+
+use std::path::{Path, PathBuf};
+
+use russh::keys::agent::AgentIdentity;
+use russh::keys::agent::client::AgentClient;
+use russh::keys::ssh_key::{Signature, private::KeypairData};
+use russh::keys::{HashAlg, PrivateKey, PublicKey};
+use russh::keys::signature::Signer;
+use tokio::time::timeout;
+
+use super::login_keys::{AGENT_PATIENCE, Agent, is_encrypted, name_of, private_key};
+use crate::value::Secret;
+
+/// A key that can sign.
+pub struct SigningKey {
+    public: PublicKey,
+    by: Signs,
+}
+
+enum Signs {
+    Itself(Box<PrivateKey>),
+    Agent(Agent, PathBuf),
+}
+
+impl SigningKey {
+    /// Takes the private key of a file; of the file of a public key, the one that the agent has for it. `ask`: for the passphrase.
+    ///
+    /// # Errors
+    /// Why there is no such key.
+    pub async fn of_file(
+        path: &Path,
+        agent: Option<&Path>,
+        ask: impl FnOnce() -> Result<Secret, String>,
+    ) -> Result<SigningKey, String> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read the key {shown}: {error}"))?;
+        if let Ok(public) = PublicKey::from_openssh(text.trim()) {
+            let socket = agent.ok_or_else(|| {
+                format!("{shown} is a public key, and there is no SSH agent (SSH_AUTH_SOCK) that has its private key")
+            })?;
+            return SigningKey::of_agent(public, socket).await;
+        }
+        let passphrase = if is_encrypted(&text) { Some(ask()?) } else { None };
+        let key = private_key(path, passphrase.as_ref())?;
+        if matches!(key.key_data(), KeypairData::SkEd25519(_) | KeypairData::SkEcdsaSha2NistP256(_)) {
+            return Err(format!("{shown} is a key of a device: add it to the SSH agent, and name its .pub file"));
+        }
+        Ok(SigningKey { public: key.public_key().clone(), by: Signs::Itself(Box::new(key)) })
+    }
+
+    async fn of_agent(public: PublicKey, socket: &Path) -> Result<SigningKey, String> {
+        let cannot = |why: String| format!("cannot query the SSH agent at {}: {why}", socket.display());
+        let asking = async {
+            let mut agent = AgentClient::connect_uds(socket).await?;
+            let held = agent.request_identities().await?;
+            Ok::<_, russh::keys::Error>((agent, held))
+        };
+        let answer = timeout(AGENT_PATIENCE, asking).await.map_err(|_| cannot("it does not answer".to_owned()))?;
+        let (agent, held) = answer.map_err(|error| cannot(error.to_string()))?;
+        let is_it = |held: &AgentIdentity| match held {
+            AgentIdentity::PublicKey { key, .. } => key.key_data() == public.key_data(),
+            AgentIdentity::Certificate { .. } => false,
+        };
+        match held.iter().any(is_it) {
+            true => Ok(SigningKey { public, by: Signs::Agent(agent, socket.to_owned()) }),
+            false => Err(format!("the SSH agent does not have the private key of {}", name_of(&public))),
+        }
+    }
+
+    pub fn public_key(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// Signs.
+    ///
+    /// # Errors
+    /// The agent refuses, or the key cannot sign.
+    pub async fn sign_data(&mut self, data: &[u8]) -> Result<Signature, String> {
+        match &mut self.by {
+            Signs::Itself(key) => key.try_sign(data).map_err(|error| format!("cannot sign with the key: {error}")),
+            Signs::Agent(agent, socket) => {
+                // A device waits for its owner's touch; no signature is better than one that nobody waits for.
+                let asking = agent.sign_request_signature(&self.public, Some(HashAlg::Sha512), data);
+                match timeout(AGENT_PATIENCE, asking).await {
+                    Ok(Ok(signature)) => Ok(signature),
+                    Ok(Err(error)) => Err(format!("the SSH agent at {} refused to sign: {error}", socket.display())),
+                    Err(_) => Err(format!("the SSH agent at {} did not sign in time", socket.display())),
+                }
+            }
+        }
+    }
+}
