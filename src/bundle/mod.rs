@@ -25,8 +25,8 @@ use crate::value::nearest::did_you_mean;
 
 pub(crate) use archive::{append, member_header};
 pub use archive::{is_archive, pack};
-pub(crate) use elf::architecture as architecture_of;
 pub use diff::{BundleDiff, ChangedItem};
+pub(crate) use elf::architecture as architecture_of;
 pub use elf::architecture_name as architecture_named;
 pub(crate) use elf::is_static;
 pub use manifest::{ANY, Item, MANIFEST, Manifest};

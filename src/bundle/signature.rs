@@ -10,6 +10,8 @@ use super::Error;
 pub const NAMESPACE: &str = "windlass-bundle";
 /// A file of a signature is not larger than this.
 pub(super) const LARGEST_SIGNATURE: u64 = 64 << 10;
+const BEGIN: &str = "-----BEGIN SSH SIGNATURE-----";
+const END: &str = "-----END SSH SIGNATURE-----";
 /// RSA keys are not smaller than this.
 const SMALLEST_RSA: u32 = 2048;
 
@@ -43,8 +45,11 @@ impl MadeSignature {
     /// Reads the text of one signature and nothing else.
     pub(super) fn read(text: &[u8]) -> Result<MadeSignature, String> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not text")?;
-        let signature = SshSig::from_pem(text.trim_ascii()).map_err(|_| "it is not one whole SSH signature")?;
-        Ok(MadeSignature(signature))
+        let text = text.trim_ascii();
+        // The reader passes over what is around a signature; ssh-keygen would read another one of two.
+        let is_one = text.starts_with(BEGIN) && text.ends_with(END) && text.matches("-----").count() == 4;
+        let signature = is_one.then(|| SshSig::from_pem(text).ok()).flatten();
+        signature.map(MadeSignature).ok_or_else(|| "it is not one whole SSH signature".to_owned())
     }
 
     pub(super) fn key(&self) -> &KeyData {

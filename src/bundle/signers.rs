@@ -272,7 +272,10 @@ mod tests {
         let bad = |text: &str, why: &str| assert_eq!(who(text, &[], "20260601Z").unwrap_err(), why, "{text}");
         bad(&format!("me@x {OTHER}"), "the key is not that of an allowed signer");
         bad(&format!("me@x namespaces=\"git\" {KEY}"), "the signer may not sign bundles (namespaces in line 1)");
-        bad(&format!("me@x namespaces=\"*,!windlass-bundle\" {KEY}"), "the signer may not sign bundles (namespaces in line 1)");
+        bad(
+            &format!("me@x namespaces=\"*,!windlass-bundle\" {KEY}"),
+            "the signer may not sign bundles (namespaces in line 1)",
+        );
         bad(&format!("me@x valid-after=\"20260602Z\" {KEY}"), "the key counts from 2026-06-02T00:00:00Z on (line 1)");
         bad(&format!("me@x valid-before=20260531235959Z {KEY}"), "the key counted until 2026-05-31T23:59:59Z (line 1)");
     }
@@ -293,11 +296,20 @@ mod tests {
             (format!("me namespaces {OTHER}"), "unknown option \"namespaces\""),
             (format!("me namespaces=\"a\",namespaces=\"b\" {OTHER}"), "the option namespaces is there twice"),
             (format!("me namespaces=\"a {OTHER}"), "a quote is not closed"),
-            (format!("me valid-before=\"20261301Z\" {OTHER}"), "\"20261301Z\" is not a time: expected YYYYMMDD[HHMM[SS]][Z]"),
-            (format!("me valid-before=\"tomorrow\" {OTHER}"), "\"tomorrow\" is not a time: expected YYYYMMDD[HHMM[SS]][Z]"),
+            (
+                format!("me valid-before=\"20261301Z\" {OTHER}"),
+                "\"20261301Z\" is not a time: expected YYYYMMDD[HHMM[SS]][Z]",
+            ),
+            (
+                format!("me valid-before=\"tomorrow\" {OTHER}"),
+                "\"tomorrow\" is not a time: expected YYYYMMDD[HHMM[SS]][Z]",
+            ),
             (OTHER.to_owned(), "expected PRINCIPALS [OPTIONS] KEY"),
             ("me ssh-ed25519 AAAA".to_owned(), "expected PRINCIPALS [OPTIONS] KEY"),
-            ("me ssh-future AAAAC3NzaC1lZDI1NTE5AAAAIE3m0mUkAy09vKkPMmbVtoLTx4DZYUyQuhzRs7CUpfwR".to_owned(), "expected PRINCIPALS [OPTIONS] KEY"),
+            (
+                "me ssh-future AAAAC3NzaC1lZDI1NTE5AAAAIE3m0mUkAy09vKkPMmbVtoLTx4DZYUyQuhzRs7CUpfwR".to_owned(),
+                "expected PRINCIPALS [OPTIONS] KEY",
+            ),
             ("me".to_owned(), "expected PRINCIPALS [OPTIONS] KEY"),
         ] {
             let text = format!("me {KEY}\n{line}\n");

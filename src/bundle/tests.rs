@@ -41,8 +41,10 @@ fn message<T: std::fmt::Debug>(root: &Path, result: Result<T, Error>) -> String 
 fn a_directory_is_a_bundle_without_a_manifest() {
     let root = tempfile::tempdir().unwrap();
     script(root.path(), "etcd", "3.5.30");
-    let found =
-        Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None).unwrap().find_program(wanted("etcd")).unwrap();
+    let found = Bundle::open_bundle(root.path(), &ProcessEnvironment::default(), None)
+        .unwrap()
+        .find_program(wanted("etcd"))
+        .unwrap();
     assert_eq!((found.version.as_str(), found.architecture.as_str()), ("3.5.30", "any"));
     assert_eq!(found.path, root.path().join("etcd"));
     assert_eq!(found.sha256, file_digest(&root.path().join("etcd")).unwrap());

@@ -100,3 +100,6 @@ pub(super) fn keys_of(seal: &Seal) -> Vec<String> {
     keys.dedup();
     keys
 }
+
+#[cfg(test)]
+mod tests;

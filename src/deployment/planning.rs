@@ -212,7 +212,8 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
             let value = engine::variable(job, host, name)?;
             if let Some(path) = value.map(|value| value.to_string()).filter(|path| !path.is_empty()) {
                 let signers = job.options.signers.as_deref();
-                let digest = bundles.entry(path).or_insert_with_key(|path| bundle(path, job.templar.surroundings(), signers));
+                let digest =
+                    bundles.entry(path).or_insert_with_key(|path| bundle(path, job.templar.surroundings(), signers));
                 found.insert(format!("{name} of {host}"), digest.clone());
             }
         }

@@ -173,3 +173,44 @@ pub fn hooks(settings: &Settings) -> HookFiles {
         after_role: settings.path_setting(&list::AFTER_ROLE),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::value::ProcessEnvironment;
+
+    /// What a file of settings and variables of the environment demand of bundles.
+    fn demanded(text: &str, variables: &[(&str, &str)]) -> Result<Option<RequiredSigners>, String> {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("ansible.cfg"), text).unwrap();
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let here = directory.path().to_owned();
+        let around = ProcessEnvironment { directory: here.clone(), variables, ..ProcessEnvironment::default() };
+        let engine = engine(&Settings::load(&around).unwrap()).map_err(|complaint| complaint.message)?;
+        let beside = |path: &Path| path.strip_prefix(&here).unwrap_or(path).to_owned();
+        Ok(engine.signers.map(|required| RequiredSigners {
+            signers: beside(&required.signers),
+            revoked: required.revoked.as_deref().map(beside),
+            principals: required.principals.clone(),
+        }))
+    }
+
+    #[test]
+    fn settings_demand_signatures_of_bundles() {
+        assert_eq!(demanded("[windlass]\n", &[]), Ok(None));
+        let text = "[windlass]\nbundle_signers = signers\nbundle_revoked = revoked\nbundle_principals = a@x, b@x\n";
+        let required = demanded(text, &[("WINDLASS_BUNDLE_REVOKED", "/etc/revoked")]).unwrap().unwrap();
+        assert_eq!(required.signers, Path::new("signers"));
+        assert_eq!(required.revoked.as_deref(), Some(Path::new("/etc/revoked")));
+        assert_eq!(required.principals, ["a@x", "b@x"]);
+        // An empty variable is none, and does not switch the demand off.
+        assert!(demanded(text, &[("WINDLASS_BUNDLE_SIGNERS", "")]).unwrap().is_some());
+        for alone in ["bundle_revoked = revoked", "bundle_principals = a@x"] {
+            let (name, _) = alone.split_once(' ').unwrap();
+            let refused = demanded(&format!("[windlass]\n{alone}\n"), &[]).unwrap_err();
+            assert_eq!(refused, format!("{name} has no effect without bundle_signers"));
+        }
+    }
+}

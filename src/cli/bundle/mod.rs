@@ -55,8 +55,9 @@ pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError
 }
 
 fn show(path: &Path) -> Result<ExitCode, CliError> {
-    let manifest =
-        Bundle::open_bundle(path, crate::cli::surroundings(), None).and_then(|bundle| bundle.manifest()).map_err(failure)?;
+    let manifest = Bundle::open_bundle(path, crate::cli::surroundings(), None)
+        .and_then(|bundle| bundle.manifest())
+        .map_err(failure)?;
     super::print(table(&manifest.files))?;
     Ok(ExitCode::Ok)
 }

@@ -39,6 +39,10 @@ pub(super) fn sign_bundle(args: &SignArgs) -> Result<ExitCode, CliError> {
     let name = bundle.add_signature(&text).map_err(failure)?;
     let files = bundle.manifest().map_err(failure)?.files.len();
     let fingerprint = key.fingerprint(russh::keys::HashAlg::Sha256);
-    print(format!("signed {files} files with {} {fingerprint}: {name} in {}\n", key.algorithm(), args.bundle.display()))?;
+    print(format!(
+        "signed {files} files with {} {fingerprint}: {name} in {}\n",
+        key.algorithm(),
+        args.bundle.display()
+    ))?;
     Ok(ExitCode::Ok)
 }

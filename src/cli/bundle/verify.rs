@@ -67,7 +67,10 @@ fn required(args: &VerifyArgs) -> Result<Option<RequiredSigners>, CliError> {
     let Some(signers) = args.signers.as_ref().map(absolute).or_else(|| set.as_ref().map(|set| set.signers.clone()))
     else {
         return match args.revoked.is_some() || !args.principal.is_empty() {
-            true => Err(anyhow::anyhow!("--revoked and --principal need --signers FILE, or the setting bundle_signers").into()),
+            true => {
+                Err(anyhow::anyhow!("--revoked and --principal need --signers FILE, or the setting bundle_signers")
+                    .into())
+            }
             false => Ok(None),
         };
     };

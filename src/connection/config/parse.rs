@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::value::pattern::{matches, matches_any, matches_list};
 use super::tokens::{Tokens, home, local_user, tilde};
+use crate::value::pattern::{matches, matches_any, matches_list};
 use crate::value::{ProcessEnvironment, truth};
 
 const SYSTEM_DIRECTORY: &str = "/etc/ssh";

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use russh::keys::agent::AgentIdentity;
 use russh::keys::agent::client::AgentClient;
+use russh::keys::signature::Signer;
 use russh::keys::ssh_key::{Signature, private::KeypairData};
 use russh::keys::{HashAlg, PrivateKey, PublicKey};
-use russh::keys::signature::Signer;
 use tokio::time::timeout;
 
 use super::login_keys::{AGENT_PATIENCE, Agent, is_encrypted, name_of, private_key};
@@ -89,5 +89,66 @@ impl SigningKey {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use super::*;
+
+    fn keygen(directory: &Path, arguments: &[&str]) {
+        assert!(Command::new("ssh-keygen").args(arguments).current_dir(directory).status().unwrap().success());
+    }
+
+    async fn signs(path: &Path, agent: Option<&Path>, passphrase: &str) -> Result<(), String> {
+        let ask = || Ok(Secret::new(passphrase.to_owned()));
+        let mut key = SigningKey::of_file(path, agent, ask).await?;
+        let signature = key.sign_data(b"text").await?;
+        russh::keys::signature::Verifier::verify(key.public_key().key_data(), b"text", &signature)
+            .map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_key_of_a_file_signs_with_its_passphrase() {
+        let directory = tempfile::tempdir().unwrap();
+        keygen(directory.path(), &["-q", "-t", "ed25519", "-N", "secret", "-f", "key"]);
+        let key = directory.path().join("key");
+        assert_eq!(signs(&key, None, "secret").await, Ok(()));
+        assert!(signs(&key, None, "wrong").await.unwrap_err().ends_with("is wrong"));
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(signs(&key, None, "secret").await.unwrap_err().contains("other users can read it"));
+        assert!(signs(&directory.path().join("none"), None, "").await.unwrap_err().contains("No such file"));
+        std::fs::write(&key, "no key").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+        assert!(signs(&key, None, "").await.unwrap_err().ends_with("is not a valid private key"));
+    }
+
+    #[tokio::test]
+    async fn a_public_key_signs_if_the_agent_has_its_private_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let socket = at("agent");
+        let mut agent = Command::new("ssh-agent").args(["-D", "-a"]).arg(&socket).spawn().unwrap();
+        for _ in 0..200 {
+            if socket.exists() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        for (kind, bits) in [("ed25519", "256"), ("rsa", "3072"), ("ecdsa", "256")] {
+            keygen(directory.path(), &["-q", "-t", kind, "-b", bits, "-N", "", "-f", kind]);
+            let public = at(&format!("{kind}.pub"));
+            assert!(signs(&public, Some(&socket), "").await.unwrap_err().contains("does not have the private key"));
+            let added = Command::new("ssh-add").arg("-q").arg(at(kind)).env("SSH_AUTH_SOCK", &socket).status().unwrap();
+            assert!(added.success());
+            assert_eq!(signs(&public, Some(&socket), "").await, Ok(()), "{kind}");
+            assert!(signs(&public, None, "").await.unwrap_err().contains("there is no SSH agent"));
+        }
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        assert!(signs(&at("rsa.pub"), Some(&socket), "").await.unwrap_err().contains("cannot query the SSH agent"));
     }
 }

@@ -77,7 +77,8 @@ impl Local for BundleInfo {
             }
             if component == "crds" {
                 let all = move || {
-                    Bundle::open_bundle(&bundle, &surroundings, signers.as_deref())?.find_all("crds", version.as_deref())
+                    Bundle::open_bundle(&bundle, &surroundings, signers.as_deref())?
+                        .find_all("crds", version.as_deref())
                 };
                 let all = blocking(all).await?;
                 versions.extend(all.first().map(|found| found.version.clone()));

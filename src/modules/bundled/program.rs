@@ -325,6 +325,33 @@ pub(crate) mod tests {
         assert!(done.diff[0].after.ends_with("current -> 3.5.21\n"), "{:?}", done.diff);
     }
 
+    /// The file of signers is named: each module refuses what nobody has signed, before a host is touched.
+    #[tokio::test]
+    async fn unsigned_bundles_are_refused_where_signatures_are_demanded() {
+        let mut bench = bench().await;
+        let public = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPKSUTyz1HwHReFVvD5obVsALAgJRNarH4TRpNePnAS";
+        let signers = bench.on_controller("signers", &format!("maker@x {public}\n"));
+        let required = crate::bundle::RequiredSigners { signers, revoked: None, principals: Vec::new() };
+        bench.signers = Some(std::sync::Arc::new(required));
+        for expected in
+            ["has no manifest, so nobody can have signed it", "is not signed, and bundle_signers demands a signature"]
+        {
+            let message = bench.failure(&task("3.5.21")).await;
+            assert!(message.ends_with(expected), "{message}");
+            for component in ["etcd", "crds", "packages"] {
+                let info =
+                    format!("bundle_info: {{bundle: HERE/3.5.21, components: [{component}], architecture: amd64}}");
+                let message = bench.failure(&info).await;
+                assert!(message.ends_with(expected), "{component}: {message}");
+            }
+            bench.on_controller("3.5.21/manifest.yaml", "format: 1\nfiles: []\n");
+        }
+        assert!(!bench.host("opt").exists());
+        bench.signers = None;
+        std::fs::remove_file(bench.on_controller("3.5.21/manifest.yaml", "")).unwrap();
+        assert!(bench.run(&task("3.5.21")).await.unwrap().changed);
+    }
+
     #[tokio::test]
     async fn check_mode_touches_nothing_and_tells_all() {
         let done = bench().await.check(&task("3.5.21")).await.unwrap();
