@@ -115,7 +115,7 @@ impl Bundle {
         if let Some(required) = required {
             required.demand(&name, seal.as_ref(), around)?;
         }
-        let manifest = seal.as_ref().map(|seal| seal.manifest(&path.join(MANIFEST))).transpose()?;
+        let manifest = seal.as_ref().map(|seal| seal.parsed_manifest(&path.join(MANIFEST))).transpose()?;
         let (root, archive) = match (&seal, &manifest) {
             (Some(seal), Some(manifest)) if !is_directory => {
                 let root = archive::unpack_bundle(path, seal, manifest, required.is_some(), around)?;
@@ -204,7 +204,7 @@ impl Bundle {
         Ok(name)
     }
 
-    /// The keys that signed it: kind and fingerprint, whoever has them.
+    /// The keys that signed it: kind and fingerprint. Nobody has checked whose they are.
     pub fn signing_keys(&self) -> Vec<String> {
         self.seal.as_ref().map(trust::keys_of).unwrap_or_default()
     }

@@ -72,7 +72,7 @@ impl Seal {
 
     /// Adds a signature. One that the same key made before is replaced; gives the name of the file.
     pub(super) fn put(&mut self, text: &str) -> Result<String, Error> {
-        let key = |text: &[u8]| MadeSignature::read(text).ok().map(|made| made.key().clone());
+        let key = |text: &[u8]| MadeSignature::parse_signature(text).ok().map(|made| made.key().clone());
         let own = key(text.as_bytes());
         if let Some(same) = self.signatures.iter_mut().find(|file| own.is_some() && key(&file.text) == own) {
             same.text = text.as_bytes().to_vec();
@@ -87,7 +87,7 @@ impl Seal {
     }
 
     /// What the text says; `path` is for messages.
-    pub(super) fn manifest(&self, path: &Path) -> Result<Manifest, Error> {
+    pub(super) fn parsed_manifest(&self, path: &Path) -> Result<Manifest, Error> {
         Manifest::parse_manifest(&self.text, path)
     }
 }

@@ -32,7 +32,7 @@ pub fn signature_text(key: &PublicKey, signature: ssh_key::Signature, manifest: 
     let signature = SshSig::new(key.key_data().clone(), NAMESPACE, HashAlg::Sha512, signature);
     let text = signature.and_then(|signature| signature.to_pem(LineEnding::LF)).map_err(|e| cannot(e.to_string()))?;
     // An agent may answer anything.
-    let made = MadeSignature::read(text.as_bytes()).map_err(cannot)?;
+    let made = MadeSignature::parse_signature(text.as_bytes()).map_err(cannot)?;
     made.check(manifest).map_err(cannot)?;
     Ok(text)
 }
@@ -43,7 +43,7 @@ pub(super) struct MadeSignature(SshSig);
 
 impl MadeSignature {
     /// Reads the text of one signature and nothing else.
-    pub(super) fn read(text: &[u8]) -> Result<MadeSignature, String> {
+    pub(super) fn parse_signature(text: &[u8]) -> Result<MadeSignature, String> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not text")?;
         let text = text.trim_ascii();
         // The reader passes over what is around a signature; ssh-keygen would read another one of two.

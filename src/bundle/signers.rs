@@ -34,7 +34,7 @@ struct Signer {
 
 impl Signers {
     /// Reads the file. Refused: it has a line that is not understood, or none at all.
-    pub(super) fn read(path: &Path, around: &ProcessEnvironment) -> Result<Signers, Error> {
+    pub(super) fn read_signers(path: &Path, around: &ProcessEnvironment) -> Result<Signers, Error> {
         let text = read_text(path, around)?;
         let mut signers = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -125,7 +125,7 @@ pub(super) struct RevokedKeys {
 
 impl RevokedKeys {
     /// Reads the file: a public key or a fingerprint in each line. Refused: a line is something else.
-    pub(super) fn read(path: &Path, around: &ProcessEnvironment) -> Result<RevokedKeys, Error> {
+    pub(super) fn read_revoked(path: &Path, around: &ProcessEnvironment) -> Result<RevokedKeys, Error> {
         let text = read_text(path, around)?;
         let mut revoked = RevokedKeys::default();
         for (index, line) in text.lines().enumerate() {
@@ -249,7 +249,7 @@ mod tests {
     fn read(text: &str) -> Result<Signers, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        let read = Signers::read(file.path(), &ProcessEnvironment::default());
+        let read = Signers::read_signers(file.path(), &ProcessEnvironment::default());
         read.map_err(|error| error.message.replace(&file.path().display().to_string(), "FILE"))
     }
 
@@ -324,7 +324,7 @@ mod tests {
     fn files_that_others_can_write_to_are_not_relied_on() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("signers");
-        let refused = |path: &Path| Signers::read(path, &ProcessEnvironment::default()).unwrap_err().message;
+        let refused = |path: &Path| Signers::read_signers(path, &ProcessEnvironment::default()).unwrap_err().message;
         assert!(refused(&path).contains("No such file"));
         assert!(refused(directory.path()).contains("not a regular file"));
         std::fs::write(&path, format!("me {KEY}\n")).unwrap();
@@ -342,10 +342,10 @@ mod tests {
         let fingerprint = key(OTHER).fingerprint(HashAlg::Sha256).to_string();
         std::fs::write(&path, format!("# lost\n{KEY} laptop\n")).unwrap();
         let around = ProcessEnvironment::default();
-        let revoked = RevokedKeys::read(&path, &around).unwrap();
+        let revoked = RevokedKeys::read_revoked(&path, &around).unwrap();
         assert!(revoked.has(&key(KEY)) && !revoked.has(&key(OTHER)));
         std::fs::write(&path, format!("{fingerprint} the other\n")).unwrap();
-        let revoked = RevokedKeys::read(&path, &around).unwrap();
+        let revoked = RevokedKeys::read_revoked(&path, &around).unwrap();
         assert!(!revoked.has(&key(KEY)) && revoked.has(&key(OTHER)));
         for (bad, why) in [
             (b"SHA256:short\n".as_slice(), "expected a public key or SHA256:FINGERPRINT"),
@@ -353,7 +353,7 @@ mod tests {
             (b"SSHKRL\n\0\0\0\0\x01", "is a compiled list of revoked keys"),
         ] {
             std::fs::write(&path, bad).unwrap();
-            let refused = RevokedKeys::read(&path, &around).unwrap_err().message;
+            let refused = RevokedKeys::read_revoked(&path, &around).unwrap_err().message;
             assert!(refused.ends_with(why), "{refused}");
         }
     }

@@ -166,7 +166,7 @@ fn definitions_have_the_version_of_their_neighbours_and_packages_their_own() {
 
 fn unpack(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
     let seal = archive::head(archive)?;
-    let manifest = seal.manifest(&archive.join(MANIFEST))?;
+    let manifest = seal.parsed_manifest(&archive.join(MANIFEST))?;
     archive::unpack_below(archive, &seal, &manifest, false, cache)
 }
 

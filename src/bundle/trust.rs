@@ -46,8 +46,8 @@ impl RequiredSigners {
         around: &ProcessEnvironment,
         now: DateTime<Utc>,
     ) -> Result<Vec<SignatureVerdict>, Error> {
-        let signers = Signers::read(&self.signers, around)?;
-        let revoked = self.revoked.as_deref().map(|path| RevokedKeys::read(path, around)).transpose()?;
+        let signers = Signers::read_signers(&self.signers, around)?;
+        let revoked = self.revoked.as_deref().map(|path| RevokedKeys::read_revoked(path, around)).transpose()?;
         let verdict = |made: &MadeSignature| {
             made.check(&seal.text)?;
             if revoked.as_ref().is_some_and(|revoked| revoked.has(made.key())) {
@@ -56,7 +56,7 @@ impl RequiredSigners {
             signers.who(made.key(), &self.principals, now).map(str::to_owned)
         };
         let verdicts = seal.signatures.iter().map(|file| {
-            let made = MadeSignature::read(&file.text);
+            let made = MadeSignature::parse_signature(&file.text);
             SignatureVerdict {
                 file: file.name.clone(),
                 key: made.as_ref().ok().map(|made| key_name(made.key())),
@@ -91,9 +91,9 @@ impl RequiredSigners {
     }
 }
 
-/// The keys whose signature over this manifest is right, whoever has them.
+/// The keys whose signature over this manifest is right. Whose they are is not looked at.
 pub(super) fn keys_of(seal: &Seal) -> Vec<String> {
-    let read = seal.signatures.iter().filter_map(|file| MadeSignature::read(&file.text).ok());
+    let read = seal.signatures.iter().filter_map(|file| MadeSignature::parse_signature(&file.text).ok());
     let mut keys: Vec<String> =
         read.filter(|made| made.check(&seal.text).is_ok()).map(|made| key_name(made.key())).collect();
     keys.sort();

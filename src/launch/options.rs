@@ -86,7 +86,7 @@ pub fn signers(settings: &Settings) -> Result<Option<RequiredSigners>, Diagnosti
     let revoked = settings.path_setting(&list::BUNDLE_REVOKED);
     let principals = settings.list_setting(&list::BUNDLE_PRINCIPALS);
     let Some(signers) = settings.path_setting(&list::BUNDLE_SIGNERS) else {
-        // Whoever sets one of these means signatures to be checked.
+        // A person who sets one of these wants signatures to be checked.
         let others = [(&list::BUNDLE_REVOKED, revoked.is_some()), (&list::BUNDLE_PRINCIPALS, !principals.is_empty())];
         return match others.iter().find(|(_, is_set)| *is_set) {
             None => Ok(None),

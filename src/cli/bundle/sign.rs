@@ -30,7 +30,7 @@ pub(super) fn sign_bundle(args: &SignArgs) -> Result<ExitCode, CliError> {
     let prompt = format!("Passphrase for {}: ", args.key.display());
     let passphrase = || ask::ask_secret(&prompt).map_err(|error| format!("{error:#}"));
     let signed = launch::wait(async || {
-        let mut key = SigningKey::of_file(&args.key, agent.as_deref(), passphrase).await?;
+        let mut key = SigningKey::of_key_file(&args.key, agent.as_deref(), passphrase).await?;
         let signature = key.sign_data(&data).await?;
         Ok::<_, String>((key.public_key().clone(), signature))
     });

@@ -28,7 +28,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// Why there is no such key.
-    pub async fn of_file(
+    pub async fn of_key_file(
         path: &Path,
         agent: Option<&Path>,
         ask: impl FnOnce() -> Result<Secret, String>,
@@ -105,7 +105,7 @@ mod tests {
 
     async fn signs(path: &Path, agent: Option<&Path>, passphrase: &str) -> Result<(), String> {
         let ask = || Ok(Secret::new(passphrase.to_owned()));
-        let mut key = SigningKey::of_file(path, agent, ask).await?;
+        let mut key = SigningKey::of_key_file(path, agent, ask).await?;
         let signature = key.sign_data(b"text").await?;
         russh::keys::signature::Verifier::verify(key.public_key().key_data(), b"text", &signature)
             .map_err(|error| error.to_string())
