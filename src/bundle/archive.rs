@@ -67,10 +67,9 @@ fn finish(temporary: tempfile::NamedTempFile, writer: Writer, to: &Path) -> Resu
 /// What an archive starts with: the manifest and the signatures. The files behind are not read.
 pub(super) fn head(archive: &Path) -> Result<Seal, Error> {
     let mut reader = open(archive)?;
-    let mut entries = reader.entries().map_err(|error| broken(archive, &error))?;
     let mut seal: Option<Seal> = None;
-    loop {
-        let Some(entry) = entries.next().transpose().map_err(|error| broken(archive, &error))? else { break };
+    for entry in reader.entries().map_err(|error| broken(archive, &error))? {
+        let entry = entry.map_err(|error| broken(archive, &error))?;
         let name = entry.path().map_err(|error| broken(archive, &error))?.display().to_string();
         match &mut seal {
             None if name == MANIFEST => {

@@ -160,9 +160,10 @@ mod tests {
     fn sources_and_signers_count() {
         let one = item("etcd", "1", "amd64", "etcd", "a");
         let moved = Item { source: Some("https://mirror.example/etcd".to_owned()), ..one.clone() };
-        let diff = BundleDiff::of_manifests(&bundle(&[one.clone()]), &bundle(&[moved]));
+        let diff = BundleDiff::of_manifests(&bundle(std::slice::from_ref(&one)), &bundle(&[moved]));
         assert_eq!(diff.changed[0].differs, ["source"]);
-        let same = || BundleDiff::of_manifests(&bundle(&[one.clone()]), &bundle(&[one.clone()]));
+        let same =
+            || BundleDiff::of_manifests(&bundle(std::slice::from_ref(&one)), &bundle(std::slice::from_ref(&one)));
         let keys = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let diff = same().with_keys(keys(&["maker"]), keys(&["maker", "border"]));
         assert_eq!((diff.signed_only_a.len(), diff.signed_only_b), (0, keys(&["border"])));

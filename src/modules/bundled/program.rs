@@ -330,7 +330,7 @@ pub(crate) mod tests {
     async fn unsigned_bundles_are_refused_where_signatures_are_demanded() {
         let mut bench = bench().await;
         let public = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPKSUTyz1HwHReFVvD5obVsALAgJRNarH4TRpNePnAS";
-        let signers = bench.on_controller("signers", &format!("maker@x {public}\n"));
+        let signers = bench.on_controller("signers", format!("maker@x {public}\n"));
         let required = crate::bundle::RequiredSigners { signers, revoked: None, principals: Vec::new() };
         bench.signers = Some(std::sync::Arc::new(required));
         for expected in
