@@ -89,7 +89,7 @@ fn keys_without_a_record_are_those_of_the_deployment_whose_hosts_trust_them() {
     let (succeeds, said) = bench.run("test", &owner("/nonexistent", true), &[]);
     assert!(!succeeds && said.contains("nothing says to which deployment the keys in"), "{said}");
     let (succeeds, said) = bench.run("test", &owner("/nonexistent", false), &[]);
-    assert!(succeeds && said.contains("own False") || said.contains("own false"), "{said}");
+    assert!(succeeds && (said.contains("own False") || said.contains("own false")), "{said}");
     let (succeeds, said) = bench.run("", &owner("/nonexistent", true), &[]);
     assert!(succeeds && bench.record().is_none(), "{said}");
     let trusted = bench.path("keys/etcd/ca.crt");

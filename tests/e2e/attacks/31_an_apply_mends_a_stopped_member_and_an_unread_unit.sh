@@ -25,7 +25,8 @@ well
 
 # A member that fails at each start with a unit that was corrected since, but not read.
 on h3 'unit=/etc/systemd/system/etcd.service; sed -i "s/^LimitNOFILE=.*/LimitNOFILE=12/" $unit; systemctl daemon-reload; systemctl restart --no-block etcd; sleep 3; sed -i "s/^LimitNOFILE=.*/LimitNOFILE=18000/" $unit'
-[ "$(on h3 'systemctl is-active etcd || true')" != active ] || broken "etcd of h3 starts with 12 files"
+found=$(on h3 'systemctl is-active etcd || true')
+[ "$found" != active ] || broken "etcd of h3 starts with 12 files"
 etcd_playbook -e etcd_limit_nofile=18000
 exits 0
 well

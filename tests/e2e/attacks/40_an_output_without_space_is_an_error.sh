@@ -44,4 +44,5 @@ done
 on h1 touch /tmp/enough
 wait $filler
 on h1 'rm -f /tmp/enough /dev/shm/fill; mount -o remount,size=50% /dev/shm'
-[ -z "$(on h1 'find /run -name '.windlass.*'')" ] || broken "a session's directory is left in /run"
+found=$(on h1 'find /run -ignore_readdir_race -name ".windlass.*"')
+[ -z "$found" ] || broken "a session's directory is left in /run"

@@ -22,4 +22,5 @@ windlass playbook -i localhost, "$scratch/playbook.yml"
 exits 2
 says "cannot write $scratch/there/file: (Input/output error|No space left on device)"
 [ ! -e "$scratch/there/file" ] || broken "the file is there"
-[ -z "$(find "$scratch/there" -mindepth 1 -maxdepth 1 ! -name lost+found)" ] || broken "something is left: $(ls -A "$scratch/there")"
+found=$(find "$scratch/there" -mindepth 1 -maxdepth 1 ! -name lost+found)
+[ -z "$found" ] || broken "something is left: $(ls -A "$scratch/there")"

@@ -3,7 +3,8 @@ a_cluster
 etcdctl put e2e kept
 on h2 "systemctl stop etcd && mv /var/lib/etcd/data/member /root/member && systemctl start --no-block etcd"
 sleep 2
-[ "$(on h2 'systemctl is-active etcd || true')" != active ] || broken "a member without its data started"
+found=$(on h2 'systemctl is-active etcd || true')
+[ "$found" != active ] || broken "a member without its data started"
 trees | grep -v /var/lib/etcd/data/member >"$scratch/before"
 etcd_playbook
 exits 2

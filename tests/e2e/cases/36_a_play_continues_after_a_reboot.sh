@@ -27,7 +27,8 @@ exits 0
 [ "$(on h1 'stat -c %Y /proc/1')" = "$before" ] || broken "check mode restarted the host"
 windlass playbook -i "$inventory" "$scratch/reboot.yml"
 exits 0
-[ "$(on h1 'stat -c %Y /proc/1')" != "$before" ] || broken "the host did not restart"
+found=$(on h1 'stat -c %Y /proc/1')
+[ "$found" != "$before" ] || broken "the host did not restart"
 [ "$(on h1 cat /etc/hostname)" = other-name ] || broken "the host's name is not kept"
 windlass playbook -i "$inventory" --check "$scratch/reboot.yml"
 recap h1 changed 2

@@ -39,7 +39,10 @@ says 'from the follower h[123], etcd 3.5.16, revision [0-9]+, '
 says 'the hashes of 3 members'
 [ "$(stat -c %a "$backups")" = 700 ] || broken "the directory of backups is open"
 [ "$(find "$backups" -type f -printf '%m ')" = "600 600 " ] || broken "a backup is open"
-for h in h1 h2 h3; do [ -z "$(on $h 'find /var/backups/etcd -type f')" ] || broken "a snapshot is left on $h"; done
+for h in h1 h2 h3; do
+  found=$(on $h 'test ! -d /var/backups/etcd || find /var/backups/etcd -type f')
+  [ -z "$found" ] || broken "a snapshot is left on $h"
+done
 for value in two three; do
   etcdctl put e2e $value
   windlass etcd backup "$backups" --keep 2 "${deployment[@]}"

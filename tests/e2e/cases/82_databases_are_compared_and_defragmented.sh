@@ -41,13 +41,15 @@ windlass etcd defrag --compact --yes "${deployment[@]}"
 exits 0
 says 'h1: [0-9]+ MiB freed; it answered no client for '
 healthy
-[ -z "$(etcdctl alarm list)" ] || broken "the alarm is still there"
+found=$(etcdctl alarm list)
+[ -z "$found" ] || broken "the alarm is still there"
 etcdctl put windlass-e2e value-that-is-right
 sizes >"$scratch/sizes"
 [ "$(wc -l <"$scratch/sizes")" = 3 ] || broken "not every member reports its size"
 while read -r size; do [ "$size" -lt 8000000 ] || broken "a database still has $size bytes"; done <"$scratch/sizes"
 # The leader was the last, and another one leads since then.
-[ "$(leader)" != "$before" ] || broken "$before answered no client while it was the leader"
+found=$(leader)
+[ "$found" != "$before" ] || broken "$before answered no client while it was the leader"
 grep -aoE '^ *"?msg"?: "?h[123]: .* MiB, of which|h[123]: [0-9]+ MiB, of which' "$output" | grep -o 'h[123]' | tail -1 | matches -x "$before" || broken "$before was not the last"
 windlass etcd check "${deployment[@]}"
 exits 0

@@ -52,7 +52,8 @@ exits 0
 are_members h1 h2 h3
 for h in h4 h5; do
   [ "$(on $h 'systemctl is-enabled etcd || true')" = disabled ] || broken "etcd on $h is enabled"
-  [ "$(on $h 'systemctl is-active etcd || true')" != active ] || broken "etcd on $h runs"
+  found=$(on $h 'systemctl is-active etcd || true')
+  [ "$found" != active ] || broken "etcd on $h runs"
   on $h 'test -d /var/lib/etcd/data.removed-*/member/snap' || broken "the data of $h was not kept"
   [ -z "$(on $h 'systemctl list-unit-files "etcd-backup*" --no-legend')" ] || broken "the timer of $h is left"
 done

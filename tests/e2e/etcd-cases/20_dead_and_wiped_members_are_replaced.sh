@@ -77,7 +77,8 @@ old=$(member_id h3)
 etcd_members replace-member h1,h2,h3 "$old" --yes
 exits 0
 are_members h1 h2 h3
-[ "$(member_id h3)" != "$old" ] || broken "h3 is still the old member"
+found=$(member_id h3)
+[ "$found" != "$old" ] || broken "h3 is still the old member"
 on h3 'test -d /var/lib/etcd/data.removed-*/member/snap' || broken "the data of the old member was not kept"
 # The hosts record the members that stay, which is what counts when none of them runs.
 [ "$(on h1 "grep -o h3= /etc/etcd/formation.env" | wc -l)" = 1 ] || broken "h1 does not record h3"
@@ -102,7 +103,8 @@ says 'h2 joins etcd as a learner and is promoted; the cluster then has 3 members
 etcd_members replace-member h1,h2,h3 h2 --yes
 exits 0
 are_members h1 h2 h3
-[ "$(member_id h2)" != "$old" ] || broken "h2 is still the member without data"
+found=$(member_id h2)
+[ "$found" != "$old" ] || broken "h2 is still the member without data"
 members h1 h2 h3
 exits 0
 says 'Nothing to do'
@@ -116,7 +118,8 @@ says 'windlass etcd replace-member h3'
 etcd_members replace-member h1,h2,h3 h3 --yes
 exits 0
 are_members h1 h2 h3
-[ "$(member_id h3)" != "$old" ] || broken "h3 is still the old member"
+found=$(member_id h3)
+[ "$found" != "$old" ] || broken "h3 is still the old member"
 
 # A machine that is gone for good, and another one under another name. The dead one is removed first.
 hosts kill h3

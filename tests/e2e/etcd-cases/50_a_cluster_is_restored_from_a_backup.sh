@@ -16,7 +16,7 @@ backups=$scratch/backups
 restore() { windlass etcd restore "$@" "${three[@]}"; }
 # What the members have: the keys of this test, and where the old data is.
 keys() { etcdctl get key/ --prefix -w fields | grep -E '^"(Key|Value)"' | sort; }
-asides() { local h; for h in h1 h2 h3; do on $h 'for d in /var/lib/etcd/data.before-restore-*/member; do [ ! -d "$d" ] || echo "$d"; done'; done; }
+asides() { local h; for h in h1 h2 h3; do on $h 'for d in /var/lib/etcd/data.before-restore-*/member; do [ ! -d "$d" ] || echo "$d"; done' || return; done; }
 hashes() { etcdctl endpoint hashkv -w json | grep -o '"hash":[0-9]*' | sort -u | wc -l; }
 token() { cat "$state/credentials/etcd/token"; }
 are_restored() {
@@ -84,8 +84,10 @@ says 'h2, h3 answer, so they are not lost'
 inventory_of h1 h2 h3
 keys >"$scratch/now"
 diff "$scratch/later" "$scratch/now" || broken "something that was refused changed the keys"
-[ -z "$(asides)" ] || broken "data was moved away"
-[ -z "$(find "$backups" -name '.partial*')" ] || broken "an unpacked snapshot is left"
+found=$(asides)
+[ -z "$found" ] || broken "data was moved away"
+found=$(find "$backups" -name '.partial*')
+[ -z "$found" ] || broken "an unpacked snapshot is left"
 
 # The restore: exactly the backup's keys, at a higher revision, under a new token. The old data is there.
 revision() { etcdctl get key/1 -w json | grep -o '"revision":[0-9]*' | cut -d: -f2; }
@@ -94,7 +96,8 @@ restore "$backup" --name karmada
 exits 0
 are_restored "$scratch/then"
 [ "$(revision)" -gt $((before + 900000000)) ] || broken "the revision is not higher"
-[ "$(token)" != "$old_token" ] || broken "the token is the old one"
+found=$(token)
+[ "$found" != "$old_token" ] || broken "the token is the old one"
 [ "$(asides | wc -l)" = 3 ] || broken "the old data is not on three hosts"
 for h in h1 h2 h3; do
   [ "$(on $h 'stat -c "%U %a" /var/lib/etcd/data /var/lib/etcd/data/member/snap/db' | tr '\n' ' ')" = "etcd 700 etcd 600 " ] || broken "the data on $h has another owner or mode"
@@ -124,7 +127,8 @@ restore --undo --name karmada
 exits 0
 are_restored "$scratch/later"
 [ "$(token)" = "$old_token" ] || broken "the token is not the old one"
-[ -z "$(asides)" ] || broken "old data is still beside the data directory"
+found=$(asides)
+[ -z "$found" ] || broken "old data is still beside the data directory"
 for h in h1 h2 h3; do on $h 'test -d /var/lib/etcd/data.undone-restore-*/member' || broken "the restored data of $h was not kept"; done
 restore --undo --name karmada
 exits 2

@@ -27,7 +27,8 @@ done
 
 windlass etcd restore "$backup" --name karmada "${three[@]}"
 exits 0
-[ -z "$(etcdctl get later)" ] || broken "the restore kept what was written later"
+found=$(etcdctl get later)
+[ -z "$found" ] || broken "the restore kept what was written later"
 etcdctl put since 1
 
 # not_undone WORDS: --undo refuses, and the restored data stays.

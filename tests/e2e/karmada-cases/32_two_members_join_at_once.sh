@@ -31,7 +31,8 @@ tokens | grep . >"$scratch/tokens"
 ! grep -qFf "$scratch/tokens" "$output" || broken "a token is shown"
 while read -r token; do echo "$token" | base64 -d; echo; done <"$scratch/tokens" >"$scratch/plain"
 ! grep -qFf "$scratch/plain" "$output" || broken "a token is shown"
-[ -z "$(find "$state/credentials/karmada/members" -type f ! -name '*.crt' -perm /077)" ] || broken "others can read credentials here"
+found=$(find "$state/credentials/karmada/members" -type f ! -name '*.crt' -perm /077)
+[ -z "$found" ] || broken "others can read credentials here"
 [ "$(on h5 "stat -c '%U %a' /etc/windlass/karmada/agent-m2/pki/member.kubeconfig /etc/windlass/karmada/agent-m2/pki/agent.key" | sort -u)" = 'karmada-agent-m2 600' ] \
   || broken "others can read what the agent has"
 # The agent's certificate was signed on the hosts, for it alone, with a token that is gone.
@@ -51,7 +52,8 @@ with_members '[members]' "$m1" "$m2"
 karmada add-member
 exits 0
 recap m1 changed 2
-[ -z "$(kubectl get cluster m1 -o 'jsonpath={.spec.region}{.metadata.labels.tier}{.spec.taints}')" ] || broken "it is still said of m1"
+found=$(kubectl get cluster m1 -o 'jsonpath={.spec.region}{.metadata.labels.tier}{.spec.taints}')
+[ -z "$found" ] || broken "it is still said of m1"
 with_members '[members]' "$m1" "$m2" "again ansible_connection=local member_kubeconfig=members/h4.kubeconfig"
 karmada add-member
 says 'fatal: \[again\]: again is refused: it is the same cluster as m1.* it has already joined as m1: the namespace kube-system has the uid [0-9a-f-]+'

@@ -28,7 +28,8 @@ karmada karmada -e "@$state/external.yml"
 exits 0
 eventually kubectl get clusters
 stored /elsewhere/registry/ | matches /elsewhere/registry/ || broken "nothing is stored under the prefix"
-[ -z "$(stored /registry/)" ] || broken "something is stored beside the prefix"
+found=$(stored /registry/)
+[ -z "$found" ] || broken "something is stored beside the prefix"
 karmada karmada -e "@$state/external.yml"
 exits 0
 recap h1 changed 0

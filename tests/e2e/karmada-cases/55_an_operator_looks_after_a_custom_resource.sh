@@ -113,7 +113,8 @@ eventually has_condition prod Blocked 'True AwaitingDestroy'
 printf 'apiVersion: windlass.dev/v1alpha1\nkind: Run\nmetadata: {name: away}\nspec: {deployment: prod, operation: Destroy, confirm: prod}\n' | at_management apply -f -
 eventually run_is away 'True Succeeded'
 for h in h1 h2 h3; do
-  [ -z "$(on $h 'ls -d /etc/windlass /opt/windlass /var/lib/etcd 2>/dev/null; ls /etc/systemd/system | grep -E "^(karmada|etcd)" || true')" ] || broken "something is left on $h"
+  found=$(on $h 'ls -d /etc/windlass /opt/windlass /var/lib/etcd 2>/dev/null; ls /etc/systemd/system | grep -E "^(karmada|etcd)" || true')
+  [ -z "$found" ] || broken "something is left on $h"
 done
 gone() { ! at_management get kd prod; }
 eventually gone

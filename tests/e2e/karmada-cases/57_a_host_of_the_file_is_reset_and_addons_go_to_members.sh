@@ -34,7 +34,8 @@ says '^Nothing to do\.$'
 write ", reset: true" ", state: absent" >"$file"
 site apply --yes
 exits 0
-[ -z "$(on h2 'ls /etc/systemd/system | grep ^karmada- ; ls -d /etc/windlass/karmada/* /opt/windlass/karmada/* 2>/dev/null || true')" ] || broken "something is left on cp-2"
+found=$(on h2 'ls /etc/systemd/system | grep ^karmada- ; ls -d /etc/windlass/karmada/* /opt/windlass/karmada/* 2>/dev/null || true')
+[ -z "$found" ] || broken "something is left on cp-2"
 for c in $components; do [ "$(on h1 systemctl is-active "karmada-$c")" = active ] || broken "karmada-$c is not active on cp-1"; done
 joined north Push || broken "north is not a member any more"
 ! member get configmap note || broken "the add-on is still in the member"

@@ -65,6 +65,7 @@ exits 1
 site destroy --name production
 exits 0
 for h in h1 h2 h3; do
-  [ -z "$(on $h 'ls -d /etc/windlass /opt/windlass /var/lib/etcd 2>/dev/null; ls /etc/systemd/system | grep -E "^(karmada|etcd)" || true')" ] || broken "something is left on $h"
+  found=$(on $h 'ls -d /etc/windlass /opt/windlass /var/lib/etcd 2>/dev/null; ls /etc/systemd/system | grep -E "^(karmada|etcd)" || true')
+  [ -z "$found" ] || broken "something is left on $h"
 done
 member_down

@@ -20,7 +20,8 @@ ip -n "$namespace" link set eth0 up
 namespaces="$namespace $prefix-h1 $prefix-h2 $prefix-h3"
 for n in $namespaces; do
   ip -n "$n" route del default 2>/dev/null || true
-  [ -z "$(ip -n "$n" route show default)" ] || broken "$n has a default route"
+  found=$(ip -n "$n" route show default)
+  [ -z "$found" ] || broken "$n has a default route"
   ip netns exec "$n" iptables -N others
   ip netns exec "$n" iptables -A others -j REJECT
   ip netns exec "$n" iptables -A OUTPUT ! -o lo ! -d "$subnet.0/24" -j others

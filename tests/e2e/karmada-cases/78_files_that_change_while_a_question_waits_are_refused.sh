@@ -16,7 +16,11 @@ begin() {
   } >"$file"
 }
 at_the_question() { at_question 'Apply?' "$1" y apply -f "$file" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} --playbooks "$ROOT/playbooks"; }
-untouched() { [ -z "$(kubectl get configmap note -n default --ignore-not-found)" ] || broken "the add-on was applied"; }
+untouched() {
+  local found
+  found=$(kubectl get configmap note -n default --ignore-not-found)
+  [ -z "$found" ] || broken "the add-on was applied"
+}
 
 begin
 # shellcheck disable=SC2317  # at_question runs it

@@ -21,7 +21,8 @@ for h in h1 h2 h3; do
   on "$h" sha256sum /etc/windlass/karmada/{apiserver/pki/apiserver,webhook/pki/karmada-webhook,scheduler/pki/scheduler-client}.crt >"$scratch/$h.after"
   [ "$(sort "$scratch/$h.before" "$scratch/$h.after" | uniq -d | wc -l)" = 0 ] || broken "a certificate of $h is as before"
 done
-[ "$(sha256sum <"$kubeconfig")" != "$admin" ] || broken "the admin's kubeconfig is as before"
+found=$(sha256sum <"$kubeconfig")
+[ "$found" != "$admin" ] || broken "the admin's kubeconfig is as before"
 kubectl get --raw /readyz
 karmada certificates
 exits 0

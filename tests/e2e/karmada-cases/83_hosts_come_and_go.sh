@@ -38,7 +38,8 @@ karmada karmada
 exits 0
 nobody_noticed
 ! tree h4 | grep -E '/(opt|etc)/windlass|karmada' | grep -v '/var/log/' || broken "something is left on h4"
-[ -z "$(balanced h1 h4)" ] || broken "the load balancer still lists h4"
+found=$(balanced h1 h4)
+[ -z "$found" ] || broken "the load balancer still lists h4"
 since | diff "$scratch/since" - || broken "something was restarted"
 [ ! -e "$state/credentials/karmada/hosts/h4" ] || broken "the keys of h4 are still here"
 

@@ -63,6 +63,7 @@ layout 'h1 h2' cp-1 cp-2
 site apply --yes
 exits 0
 settled
-[ -z "$(on h2 'ls /etc/systemd/system' | grep karmada- || true)" ] || broken "components are left on h2"
+found=$(on h2 'ls /etc/systemd/system | grep karmada- || true')
+[ -z "$found" ] || broken "components are left on h2"
 [ "$(on h2 systemctl is-active etcd)" = active ] || broken "etcd does not run"
 [ "$(kubectl get --raw /readyz)" = ok ] || broken "the API server is not ready"
