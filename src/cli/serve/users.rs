@@ -21,7 +21,7 @@ pub(super) enum UserAction {
         /// At most 63 lower-case letters, digits and .-_@
         #[arg(value_name = "NAME")]
         name: String,
-        /// A right and the deployment it is for, * for all: see, plan, approve, stop, admin; may be given several times
+        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, admin; may be given several times
         #[arg(long = "right", value_name = "RIGHT=DEPLOYMENT", value_parser = right, required = true)]
         rights: Vec<(Right, String)>,
         /// File with the password in its first line, which others cannot read; - is standard input
@@ -44,7 +44,7 @@ pub(super) enum UserAction {
         /// Name of the account
         #[arg(value_name = "NAME")]
         name: String,
-        /// A right and the deployment it is for, * for all: see, plan, approve, stop, admin; may be given several times
+        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, admin; may be given several times
         #[arg(long = "right", value_name = "RIGHT=DEPLOYMENT", value_parser = right, required = true)]
         rights: Vec<(Right, String)>,
     },
@@ -175,4 +175,24 @@ fn table(accounts: &[Account]) -> String {
     };
     let head = format!("{:<20}  {:<12}  {:<10}  RIGHTS\n", "NAME", "PASSWORD SET", "LAST LOGIN");
     std::iter::once(head).chain(accounts.iter().map(row)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_help_of_right_lists_every_right() {
+        let names = Right::EVERY.map(Right::right_name).join(", ");
+        let mut serve = crate::cli::Cli::command().find_subcommand("serve").expect("serve").clone();
+        for path in [["user", "add"], ["user", "set-rights"], ["token", "create"]] {
+            let command = path.iter().fold(&mut serve, |command, name| command.find_subcommand_mut(name).expect(name));
+            let argument =
+                command.get_arguments().find(|argument| argument.get_long() == Some("right")).expect("right");
+            let help = argument.get_help().expect("a help").to_string();
+            assert!(help.contains(&format!("{names};")), "{path:?}: {help}");
+        }
+    }
 }
