@@ -177,17 +177,18 @@ async fn no_more_runs_than_allowed_and_one_that_changes_are_started() {
 #[tokio::test]
 async fn a_request_that_is_sent_again_starts_nothing() {
     let repeats = super::super::repeats::Repeats::default();
-    let (body, other) = (axum::body::Bytes::from_static(b"{}"), axum::body::Bytes::from_static(b"[]"));
+    let (body, other) = (b"{}".as_slice(), b"[]".as_slice());
     let [first, second] = [1, 2].map(|at| RunId::new_at(UNIX_EPOCH + Duration::from_secs(at)));
-    let ask = |who, key, path, body, run| repeats.earlier_run((who, key), path, body, run);
-    assert_eq!(ask("alice", "k", "prod", &body, first).unwrap(), None);
-    assert_eq!(ask("alice", "k", "prod", &body, second).unwrap(), Some(first));
-    assert_eq!(ask("alice", "k", "prod", &other, second).unwrap_err().code, "KeyReused");
-    assert_eq!(ask("alice", "k", "test", &body, second).unwrap_err().code, "KeyReused");
-    assert_eq!(ask("bob", "k", "prod", &body, second).unwrap(), None, "each login has its own keys");
-    assert_eq!(ask("alice", "", "prod", &body, second).unwrap_err().code, "BadRequest");
+    let ask = |who, key, path, body: &[u8], run| repeats.earlier_run((who, key), path, body, run);
+    assert_eq!(ask("alice", "k", "prod", body, first).unwrap(), None);
+    assert_eq!(ask("alice", "k", "prod", body, second).unwrap(), Some(first));
+    assert_eq!(ask("alice", "k", "prod", other, second).unwrap_err().code, "KeyReused");
+    assert_eq!(ask("alice", "k", "test", body, second).unwrap_err().code, "KeyReused");
+    assert_eq!(ask("bob", "k", "prod", body, second).unwrap(), None, "each login has its own keys");
+    assert_eq!(ask("alice", "", "prod", body, second).unwrap_err().code, "BadRequest");
+    assert_eq!(ask("alice", "long", "prod", &[b' '; (128 << 10) + 1], second).unwrap_err().code, "TooLarge");
     repeats.forget(first);
-    assert_eq!(ask("alice", "k", "prod", &body, second).unwrap(), None, "it started no run");
+    assert_eq!(ask("alice", "k", "prod", body, second).unwrap(), None, "it started no run");
 }
 
 #[tokio::test]
