@@ -16,6 +16,9 @@ use crate::value::yaml::{self, Node, NodeKind};
 /// The allowed keys at the top of a document.
 const TOP: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
+/// What a source of one deployment must be.
+pub(super) const ONLY_DEPLOYMENT: &str = "the document must be one KarmadaDeployment, and nothing else";
+
 /// Whether a document is of our group, well written or not.
 pub fn is_resource(node: &Node) -> bool {
     let group = |node: &Node| node.as_str().is_some_and(|text| text.split('/').next() == Some(GROUP));
@@ -31,11 +34,9 @@ pub fn of_source(
     trust: Trust,
     allowed: &ForeignResourceLimits,
 ) -> Result<(Vec<Resource>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut warnings = Vec::new();
-    let nodes = yaml::parse_with(source, &mut warnings).map_err(|complaint| vec![complaint])?;
-    warnings = warnings.into_iter().map(yaml::warning).collect();
+    let (nodes, mut warnings) = nodes_of(source)?;
     let (mut resources, mut complaints) = (Vec::new(), Vec::new());
-    for node in nodes.into_iter().filter(|node| !matches!(node.kind, NodeKind::Null)) {
+    for node in nodes {
         if !is_resource(&node) {
             let message = format!("skipped a document whose apiVersion is not {API_VERSION}");
             warnings.push(Diagnostic::new(message, Some(&node.origin)));
@@ -47,6 +48,34 @@ pub fn of_source(
         }
     }
     if complaints.is_empty() { Ok((resources, warnings)) } else { Err(complaints) }
+}
+
+/// Reads a source that must be one document of our group and nothing else, as [`of_source`] does. With a second document none is checked:
+/// a check takes longer than the text is long. None: it has no document of our group.
+///
+/// # Errors
+/// As there.
+pub(super) fn of_only_document(
+    source: &Arc<Source>,
+    trust: Trust,
+    allowed: &ForeignResourceLimits,
+) -> Result<(Option<Resource>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (mut nodes, warnings) = nodes_of(source)?;
+    if let Some(second) = nodes.get(1) {
+        let complaint = Diagnostic::new(ONLY_DEPLOYMENT, Some(&second.origin));
+        return Err(complaint.hint("a second document starts here").into());
+    }
+    let node = nodes.pop().filter(is_resource);
+    let resource = node.map(|node| of_node(node, &source.path, trust, allowed)).transpose()?;
+    Ok((resource, warnings))
+}
+
+/// The documents of a source that are not empty, with warnings.
+fn nodes_of(source: &Arc<Source>) -> Result<(Vec<Node>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut warnings = Vec::new();
+    let mut nodes = yaml::parse_with(source, &mut warnings).map_err(|complaint| vec![complaint])?;
+    nodes.retain(|node| !matches!(node.kind, NodeKind::Null));
+    Ok((nodes, warnings.into_iter().map(yaml::warning).collect()))
 }
 
 /// One document: its kind, then its fields, then the rules over several of them, then what a foreign one may not say.

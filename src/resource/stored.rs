@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Deployment, ForeignResourceLimits, Resource, Trust, of_source};
+use super::document::{ONLY_DEPLOYMENT, of_only_document};
+use super::{Deployment, ForeignResourceLimits, Resource, Trust};
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::read;
 
@@ -42,11 +43,9 @@ pub fn read_stored_text(
 ) -> Result<(Deployment, Vec<Diagnostic>), Vec<Diagnostic>> {
     let source = Arc::new(Source::new(shown, text));
     let allowed = ForeignResourceLimits { namespace: Some(NAMESPACE.to_owned()), ..allowed.clone() };
-    let (resources, mut warnings) = of_source(&source, Trust::Foreign, &allowed)?;
-    let mut resources = resources.into_iter();
-    let (Some(Resource::KarmadaDeployment(deployment)), None) = (resources.next(), resources.next()) else {
-        let complaint = Diagnostic::new("the document must be one KarmadaDeployment, and nothing else", None);
-        return Err(complaint.into());
+    let (resource, mut warnings) = of_only_document(&source, Trust::Foreign, &allowed)?;
+    let Some(Resource::KarmadaDeployment(deployment)) = resource else {
+        return Err(Diagnostic::new(ONLY_DEPLOYMENT, None).into());
     };
     let origin = deployment.node.get("metadata").and_then(|metadata| metadata.get("name")).map(|name| &name.origin);
     match name {

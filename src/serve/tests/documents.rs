@@ -273,6 +273,11 @@ async fn a_check_stores_nothing_and_says_what_a_document_lacks() {
             found["complaints"].as_array().unwrap().iter().filter_map(|one| one["message"].as_str()).collect();
         assert!(messages.iter().any(|one| one.contains(message)), "{text}: {messages:?}");
     }
+    // Of several documents none is checked: many short ones would take long.
+    let wrong = STORED_DOCUMENT.replace("bundle: karmada", "bundel: karmada");
+    let complaints = check(&format!("{wrong}---\n{wrong}---\n{wrong}")).await["complaints"].take();
+    assert_eq!(complaints.as_array().unwrap().len(), 1, "{complaints:#}");
+    assert_eq!(complaints[0]["line"], STORED_DOCUMENT.lines().count() + 2);
     assert!(fixture.documents().is_empty());
     let allowed = fixture.ask("GET", "/api/v1/allowed", Some(&token), None).await;
     assert_eq!(allowed.json(), serde_json::json!({"bundles": ["karmada"], "files": [], "hooks": [], "bastions": []}));
