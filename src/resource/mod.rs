@@ -51,7 +51,7 @@ pub use run::{AgreedPlan, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, Work
 pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
 pub use status::{Condition, KarmadaDeploymentStatus};
-pub use stored::{STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text};
+pub use stored::{STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text, refuse_stored};
 pub use table::{ComponentEntry, RunsOn, TABLE, TableLayoutError, check_table_layout};
 pub use trust::{ForeignResourceLimits, Trust};
 
@@ -98,6 +98,7 @@ pub struct NamedResource<Spec> {
 /// # Errors
 /// All that is wrong with it, each with its place.
 pub fn load_resources(path: &Path, allowed: &ForeignResourceLimits) -> Result<Vec<Resource>, Vec<Diagnostic>> {
+    stored::refuse_stored(path)?;
     let text = crate::value::read::read_text(path)
         .map_err(|error| vec![Diagnostic::new(format!("cannot read {}: {error}", path.display()), None)])?;
     let (resources, warnings) = of_source(&Arc::new(Source::new(path, text)), Trust::Own, allowed)?;

@@ -31,6 +31,20 @@ pub fn is_stored_name(name: &str) -> bool {
         && !name.ends_with('-')
 }
 
+/// Refuses the file of a stored document where a person's own is read, also behind links with other names.
+///
+/// # Errors
+/// It is one.
+pub fn refuse_stored(path: &Path) -> Result<(), Diagnostic> {
+    let has_suffix =
+        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(STORED_SUFFIX.as_bytes()));
+    if has_suffix(path) || path.canonicalize().is_ok_and(|file| has_suffix(&file)) {
+        let message = format!("{} is a document of windlass serve", path.display());
+        return Err(Diagnostic::new(message, None).hint("plan and apply it through the server"));
+    }
+    Ok(())
+}
+
 /// Reads a document: one deployment, with the name that it is stored under. None: any. `shown` is what complaints call it.
 ///
 /// # Errors

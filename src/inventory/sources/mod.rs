@@ -14,7 +14,7 @@ use std::sync::Arc;
 use self::candidate::Candidate;
 use super::Inventory;
 use crate::kubernetes::LIVE;
-use crate::resource::{STORED, STORED_SUFFIX};
+use crate::resource::{STORED, STORED_SUFFIX, refuse_stored};
 use crate::value::Value;
 use crate::value::origin::{Diagnostic, Origin};
 
@@ -81,10 +81,7 @@ pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<Pat
         return Ok(source.into());
     }
     let path = without_dots(&inventory.allowed.surroundings.absolute(source));
-    if source.ends_with(STORED_SUFFIX) {
-        let message = format!("{} is a document of windlass serve", path.display());
-        return Err(Diagnostic::new(message, None).hint("plan and apply it through the server").into());
-    }
+    refuse_stored(&path)?;
     if !path.exists() {
         return Err(Diagnostic::new(format!("no such inventory: {source:?}"), None)
             .hint(format!("to list hosts instead of a file, add a comma: \"{source},\""))
@@ -97,6 +94,7 @@ pub(super) fn read_source(inventory: &mut Inventory, source: &str) -> Result<Pat
 fn read_path(inventory: &mut Inventory, path: &Path) -> Result<(), Vec<Diagnostic>> {
     let unreadable = |error| Diagnostic::new(format!("cannot read inventory {}: {error}", path.display()), None);
     if !path.is_dir() {
+        refuse_stored(path)?;
         return read_one(inventory, &Candidate::open_candidate(path, &inventory.keyring)?);
     }
     let mut names = Vec::new();

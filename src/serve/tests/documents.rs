@@ -320,6 +320,16 @@ async fn a_document_that_has_not_changed_is_read_once() {
 fn a_stored_document_is_read_with_its_mark_only() {
     use crate::inventory::{Inventory, InventoryOptions};
     use crate::resource::Trust;
+    // A link with another name does not take the mark away, alone or in a directory.
+    let link = directory.path().join("links/other.yaml");
+    std::fs::create_dir(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for named in [link.as_path(), link.parent().unwrap()] {
+        let lost = load(named.display().to_string()).unwrap_err();
+        assert!(lost[0].message.contains("other.yaml is a document of windlass serve"), "{lost:?}");
+    }
+    let lost = crate::resource::load_resources(&link, &limits()).unwrap_err();
+    assert!(lost[0].message.contains("other.yaml is a document of windlass serve"), "{lost:?}");
     let directory = tempfile::Builder::new().prefix("a,b").tempdir().unwrap();
     let path = directory.path().join("new.document");
     std::fs::write(&path, STORED_DOCUMENT).unwrap();
