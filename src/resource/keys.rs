@@ -49,7 +49,7 @@ pub fn record_path(authority: &Path) -> PathBuf {
 }
 
 /// A deployment that a file of a directory describes, well written or not.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sibling {
     file: PathBuf,
     name: String,
@@ -151,9 +151,14 @@ impl Deployment {
 
 /// The deployments that the files of a directory describe, by file.
 pub fn siblings(directory: &Path) -> Vec<Sibling> {
+    siblings_by(directory, siblings_in)
+}
+
+/// As [`siblings`], with something else that reads the files, such as from memory.
+pub fn siblings_by(directory: &Path, read: impl Fn(&Path) -> Vec<Sibling>) -> Vec<Sibling> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut found: Vec<Sibling> = entries.flat_map(|entry| siblings_in(&entry.path())).collect();
+    let mut found: Vec<Sibling> = entries.flat_map(|entry| read(&entry.path())).collect();
     found.sort_by(|a, b| a.file.cmp(&b.file));
     found
 }
@@ -171,7 +176,8 @@ fn is_used(authority: &Path) -> bool {
     }
 }
 
-fn siblings_in(path: &Path) -> Vec<Sibling> {
+/// The deployments that a file describes. None if it is no document.
+pub fn siblings_in(path: &Path) -> Vec<Sibling> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let is_document = matches!(extension, None | Some("yaml" | "yml" | "json"))
         && path.metadata().is_ok_and(|found| found.is_file() && found.len() <= LARGEST);

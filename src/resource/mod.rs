@@ -42,7 +42,7 @@ pub use deployment::{
 };
 pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
-pub use keys::{Sibling, keys_owner, record_path, siblings};
+pub use keys::{Sibling, keys_owner, record_path, siblings, siblings_by, siblings_in};
 pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
 pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday, digest_of_spec};

@@ -79,15 +79,20 @@ pub(super) struct DeploymentFile {
 /// How many files are read at the most.
 pub(super) const MOST_FILES: usize = 1000;
 
-/// The files of deployments, by name. Two of one name are both unusable; a document never makes a person's file unusable, which comes
-/// first.
-pub(super) fn read_deployments(server: &Server) -> Result<Vec<DeploymentFile>, Problem> {
+/// The files of deployments whose names are wanted, by name. Two of one name are both unusable; a document never makes a person's file
+/// unusable, which comes first.
+pub(super) fn read_deployments(
+    server: &Server,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<DeploymentFile>, Problem> {
     let own = paths_in(&server.deployments, is_document)?;
-    let stored = paths_in(&server.documents, is_stored)?;
-    let siblings = resource::siblings(&server.deployments);
+    let mut stored = paths_in(&server.documents, is_stored)?;
+    // A document has the name of its file, which is known before it is read.
+    stored.retain(|path| file_name_of(path).strip_suffix(STORED_SUFFIX).is_some_and(&is_wanted));
+    let siblings = server.documents_read.siblings(&server.deployments);
     let own = own.iter().filter_map(|path| read_deployment(server, path, Some(&siblings)));
     let stored = stored.iter().filter_map(|path| read_deployment(server, path, None));
-    let mut files: Vec<DeploymentFile> = own.chain(stored).collect();
+    let mut files: Vec<DeploymentFile> = own.chain(stored).filter(|file| is_wanted(&file.name)).collect();
     files.sort_by(|a, b| (&a.name, a.stored).cmp(&(&b.name, b.stored)));
     for at in 1..files.len() {
         if files[at].name == files[at - 1].name {
@@ -104,7 +109,7 @@ pub(super) fn read_deployments(server: &Server) -> Result<Vec<DeploymentFile>, P
 
 /// A file of a person that cannot be used now, and that may be of the deployment of this name.
 pub(super) fn broken_file_of(server: &Server, name: &str) -> Result<Option<PathBuf>, Problem> {
-    let siblings = resource::siblings(&server.deployments);
+    let siblings = server.documents_read.siblings(&server.deployments);
     let is_broken = |path: &Path| {
         let read = read_deployment(server, path, Some(&siblings));
         !path.is_file() || read.is_some_and(|file| file.problem.is_some())
@@ -234,7 +239,7 @@ fn read_deployment(server: &Server, path: &Path, siblings: Option<&[resource::Si
 
 /// The file of a deployment that can be used.
 pub(super) fn usable_deployment(server: &Server, name: &str) -> Result<DeploymentFile, Problem> {
-    let found = read_deployments(server)?.into_iter().find(|file| file.name == name);
+    let found = read_deployments(server, |other| other == name)?.into_iter().next();
     let file = found.ok_or_else(|| Problem::not_found("such deployment"))?;
     match file.problem {
         None => Ok(file),
@@ -324,7 +329,7 @@ fn last_looks(server: &Server, deployment: &str) -> Result<LastLooks, Problem> {
 pub(super) async fn list_deployments(call: Call) -> Result<Response, Problem> {
     let (server, may) = (call.server.clone(), call.login.map(|login| login.rights).unwrap_or_default());
     let list = move |server: &Server| {
-        let files = read_deployments(server)?.into_iter().filter(|file| may.include(Right::See, Some(&file.name)));
+        let files = read_deployments(server, |name| may.include(Right::See, Some(name)))?.into_iter();
         files.map(|file| Deployment::of_file(server, file)).collect::<Result<Vec<_>, _>>()
     };
     Ok(answers::ok(&List::whole(server.blocking(list).await?)))
@@ -337,7 +342,7 @@ pub(super) async fn named_deployment<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let (server, name): (Arc<Server>, _) = (call.server.clone(), call.part("deployment").to_owned());
     let find = move |server: &Server| {
-        let found = read_deployments(server)?.into_iter().find(|file| file.name == name);
+        let found = read_deployments(server, |other| other == name)?.into_iter().next();
         work(server, found.ok_or_else(|| Problem::not_found("such deployment"))?)
     };
     server.blocking(find).await

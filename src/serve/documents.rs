@@ -136,7 +136,7 @@ pub(super) fn invalid_name() -> Problem {
 
 /// Refuses to change what a person wrote.
 pub(super) fn refuse_own_file(server: &Server, name: &str) -> Result<(), Problem> {
-    let Some(file) = read_deployments(server)?.into_iter().find(|file| !file.stored && file.name == name) else {
+    let Some(file) = read_deployments(server, |other| other == name)?.into_iter().find(|file| !file.stored) else {
         return Ok(());
     };
     let detail = format!(

@@ -12,6 +12,7 @@ mod names;
 mod operations;
 mod plans;
 mod proofs;
+mod reads;
 mod scans;
 mod stops;
 mod streams;

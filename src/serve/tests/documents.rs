@@ -299,37 +299,11 @@ async fn the_paths_of_complaints_are_no_longer_than_they_must_be() {
     assert!((300..=303).contains(&longest), "{longest}");
 }
 
-#[tokio::test]
-async fn a_document_that_has_not_changed_is_read_once() {
-    let fixture = Fixture::new();
-    let token = fixture.token("see@*");
-    let list = async || shown(&fixture.ask("GET", "/api/v1/deployments", Some(&token), None).await);
-    assert_eq!(list().await, "200");
-    let read = fixture.server.documents_read.reads_so_far();
-    assert_eq!(list().await, "200");
-    assert_eq!(fixture.server.documents_read.reads_so_far(), read);
-    let path = fixture.directory.path().join("deployments/prod.yaml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, format!("{text}# changed\n")).unwrap();
-    assert_eq!(list().await, "200");
-    assert_eq!(fixture.server.documents_read.reads_so_far(), read + 1);
-}
-
 /// Run by the command line, too, its mark cannot be lost: without it, it is no inventory.
 #[test]
 fn a_stored_document_is_read_with_its_mark_only() {
     use crate::inventory::{Inventory, InventoryOptions};
     use crate::resource::Trust;
-    // A link with another name does not take the mark away, alone or in a directory.
-    let link = directory.path().join("links/other.yaml");
-    std::fs::create_dir(link.parent().unwrap()).unwrap();
-    std::os::unix::fs::symlink(&path, &link).unwrap();
-    for named in [link.as_path(), link.parent().unwrap()] {
-        let lost = load(named.display().to_string()).unwrap_err();
-        assert!(lost[0].message.contains("other.yaml is a document of windlass serve"), "{lost:?}");
-    }
-    let lost = crate::resource::load_resources(&link, &limits()).unwrap_err();
-    assert!(lost[0].message.contains("other.yaml is a document of windlass serve"), "{lost:?}");
     let directory = tempfile::Builder::new().prefix("a,b").tempdir().unwrap();
     let path = directory.path().join("new.document");
     std::fs::write(&path, STORED_DOCUMENT).unwrap();
@@ -346,6 +320,16 @@ fn a_stored_document_is_read_with_its_mark_only() {
     let own = directory.path().join("new.yaml");
     std::fs::write(&own, STORED_DOCUMENT).unwrap();
     assert!(load(format!("stored:{}", own.display())).is_err());
+    // A link with another name does not take the mark away, alone or in a directory.
+    let link = directory.path().join("links/other.yaml");
+    std::fs::create_dir(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for named in [link.as_path(), link.parent().unwrap()] {
+        let lost = load(named.display().to_string()).unwrap_err();
+        assert!(lost[0].message.contains("other.yaml is a document of windlass serve"), "{lost:?}");
+    }
+    let lost = crate::resource::load_resources(&link, &limits()).unwrap_err();
+    assert!(lost[0].message.contains("other.yaml is a document of windlass serve"), "{lost:?}");
 }
 
 /// A document must not be applied as the person's file that had its name before, or the other way round.
