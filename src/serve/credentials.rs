@@ -150,6 +150,8 @@ pub(super) async fn put_credential(call: Call) -> Result<Response, Problem> {
     let secret = Secret::new(new.value);
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
     let put = move |server: &Server| {
+        // Files of people are read before others have to wait.
+        refuse_own_file(server, &deployment)?;
         let _held = hold_documents(server)?;
         refuse_own_file(server, &deployment)?;
         refuse_too_many(server, &deployment, &name)?;

@@ -190,6 +190,28 @@ fn etag(digest: &str) -> Result<HeaderValue, Problem> {
     format!("\"{digest}\"").parse().map_err(Problem::internal)
 }
 
+/// Refuses a document that may not be put in the place of the current one, whose digest this is. Files of people are read again only if
+/// they changed.
+fn check_put(
+    server: &Server,
+    name: &str,
+    precondition: &Precondition,
+    new_digest: &str,
+) -> Result<Option<String>, Problem> {
+    refuse_own_file(server, name)?;
+    let current = stored_text(&document_path(server, name))?.map(|(_, digest)| digest);
+    // The same request again, maybe as its answer was lost: it is done.
+    let is_done = current.as_deref() == Some(new_digest);
+    if !is_done && !precondition.is_met(current.as_deref()) {
+        return Err(precondition.failed(current.as_deref()));
+    }
+    if current.is_none() {
+        refuse_broken_file(server, name)?;
+        refuse_too_many(server)?;
+    }
+    Ok(current)
+}
+
 /// Creates a document, or changes the one that was read.
 pub(super) async fn put_document(call: Call) -> Result<Response, Problem> {
     let name = call.part("deployment").to_owned();
@@ -202,21 +224,13 @@ pub(super) async fn put_document(call: Call) -> Result<Response, Problem> {
     }
     let new_digest = digest.clone();
     let put = move |server: &Server| {
-        let _held = hold_documents(server)?;
-        refuse_own_file(server, &name)?;
-        let path = document_path(server, &name);
-        let current = stored_text(&path)?.map(|(_, digest)| digest);
-        // The same request again, maybe as its answer was lost: it is done.
-        let is_done = current.as_deref() == Some(&new_digest);
-        if !is_done && !precondition.is_met(current.as_deref()) {
-            return Err(precondition.failed(current.as_deref()));
-        }
-        if current.is_none() {
-            refuse_broken_file(server, &name)?;
-            refuse_too_many(server)?;
-        }
+        // What takes long comes first: others wait for those who hold the documents.
+        check_put(server, &name, &precondition, &new_digest)?;
         judged(&text, Some(&name), &server.limits).map_err(Problem::of_complaints)?;
-        if !is_done {
+        let _held = hold_documents(server)?;
+        let current = check_put(server, &name, &precondition, &new_digest)?;
+        if current.as_deref() != Some(&new_digest) {
+            let path = document_path(server, &name);
             write_whole(&path, &text)
                 .map_err(|error| Problem::internal(format!("cannot write {}: {error}", path.display())))?;
         }

@@ -17,6 +17,7 @@ mod scans;
 mod stops;
 mod streams;
 mod tls;
+mod turns;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
