@@ -103,9 +103,15 @@ pub(super) async fn write_due(server: &Arc<Server>, now: Instant) {
     }
 }
 
+/// How long the end of the server waits for that.
+const LONGEST_END: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(3) };
+
 /// Writes what was counted until now: the server ends.
 pub(super) async fn write_rest(server: &Arc<Server>) {
-    write_due(server, Instant::now() + MINUTE).await;
+    let written = write_due(server, Instant::now() + MINUTE);
+    if tokio::time::timeout(LONGEST_END, written).await.is_err() {
+        tracing::error!("cannot write the audit log: it took longer than {LONGEST_END:?}");
+    }
 }
 
 #[cfg(test)]
@@ -136,5 +142,26 @@ mod tests {
         assert_eq!(logged, MOST_ADDRESSES);
         assert_eq!(refusals.take_due(start + MINUTE), [("other addresses".to_owned(), 1000 - 60)]);
         assert!(refusals.0.lock().of_address.is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_server_does_not_wait_for_ever() {
+        let fixture = super::super::tests::Fixture::new();
+        let server = fixture.server.clone();
+        let now = Instant::now();
+        assert!(server.refusals.may_log(None, now) && !server.refusals.may_log(None, now));
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let (hold, held) = tokio::sync::oneshot::channel();
+        let holder = server.clone();
+        let thread = std::thread::spawn(move || {
+            let _access = holder.access.lock();
+            hold.send(()).unwrap();
+            assert!(released.recv().is_err(), "nothing is sent");
+        });
+        held.await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(20), write_rest(&server)).await;
+        drop(release);
+        thread.join().unwrap();
+        assert!(ended.is_ok(), "it waits for what another thread holds");
     }
 }
