@@ -18,6 +18,7 @@ use super::places::Visitor;
 use super::problem::Problem;
 use super::rights::Right;
 use super::routes::{Needs, ROUTES, Route};
+use super::turns::takes_turn;
 use super::{Server, guard, page};
 use crate::runs::{RecordedRun, RunId, timestamp_text};
 use crate::value::mutex::Mutex;
@@ -172,9 +173,13 @@ async fn checked(
     let body = read.map_err(|_| {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", format!("a body has at most {LONGEST_BODY} bytes"))
     })?;
-    let (server, note) = (server.clone(), note.clone());
-    let call = Call { server, peer, local, login, path, query, run, headers: parts.headers, body, note };
-    (route.handler)(call).await
+    let person = login.as_ref().map_or_else(String::new, |login| login.person().to_owned());
+    let turn = if takes_turn(route) { Some(server.turns.enter(&person).await?) } else { None };
+    let (shared, note) = (server.clone(), note.clone());
+    let call = Call { server: shared, peer, local, login, path, query, run, headers: parts.headers, body, note };
+    let answered = (route.handler)(call).await;
+    drop(turn);
+    answered
 }
 
 async fn named_run(server: &Arc<Server>, named: &str) -> Result<RecordedRun, Problem> {

@@ -44,6 +44,7 @@ mod stores;
 mod tasks;
 mod tls;
 mod tokens;
+mod turns;
 mod verb;
 
 use std::net::SocketAddr;
@@ -156,6 +157,7 @@ struct Server {
     attempts: attempts::Attempts,
     hashing: hashing::Hashing,
     scans: host_keys::Scans,
+    turns: turns::Turns,
     author_may_not_approve: bool,
     hosts: hosts::Hosts,
     address: SocketAddr,
@@ -201,6 +203,7 @@ impl Server {
             attempts: attempts::Attempts::default(),
             hashing: hashing::Hashing::default(),
             scans: host_keys::Scans::default(),
+            turns: turns::Turns::default(),
             author_may_not_approve: options.author_may_not_approve,
             hosts: hosts::Hosts::new(address, &options.hosts, tls),
         }))
