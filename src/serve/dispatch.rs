@@ -174,7 +174,7 @@ async fn checked(
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "TooLarge", format!("a body has at most {LONGEST_BODY} bytes"))
     })?;
     let person = login.as_ref().map_or_else(String::new, |login| login.person().to_owned());
-    let turn = if takes_turn(route) { Some(server.turns.enter(&person).await?) } else { None };
+    let turn = if takes_turn(route) { Some(server.turns.wait_for_turn(&person).await?) } else { None };
     let (shared, note) = (server.clone(), note.clone());
     let call = Call { server: shared, peer, local, login, path, query, run, headers: parts.headers, body, note };
     let answered = (route.handler)(call).await;

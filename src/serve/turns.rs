@@ -54,14 +54,14 @@ impl Turns {
     ///
     /// # Errors
     /// The person has too many requests, or the server too many of all people.
-    pub(super) async fn enter(&self, person: &str) -> Result<Turn<'_>, Problem> {
+    pub(super) async fn wait_for_turn(&self, person: &str) -> Result<Turn<'_>, Problem> {
         let (counted, of_person) = self.count(person)?;
         let wait = async |turns: Arc<Semaphore>| {
             tokio::time::timeout(self.longest_wait, turns.acquire_owned()).await.ok()?.ok()
         };
         let own = wait(of_person).await.ok_or_else(too_many)?;
         let all = wait(self.all.clone()).await.ok_or_else(|| {
-            let detail = "the server works on as many requests as it may";
+            let detail = "too many requests are in progress";
             let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", detail);
             problem.with_retry_after(BUSY.as_secs()).with_hint("try again in a moment")
         })?;
@@ -81,7 +81,7 @@ impl Turns {
 }
 
 fn too_many() -> Problem {
-    let detail = "the server works on as many requests of this login as it may";
+    let detail = "too many requests of this login are in progress";
     let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", detail);
     problem.with_retry_after(BUSY.as_secs()).with_hint("wait until earlier requests have been answered")
 }
@@ -124,18 +124,18 @@ mod tests {
         let turns = Turns { longest_wait: Duration::from_millis(50), ..Turns::default() };
         let mut held = Vec::new();
         for _ in 0..AT_ONCE_OF_PERSON {
-            held.push(turns.enter("alice").await.unwrap());
+            held.push(turns.wait_for_turn("alice").await.unwrap());
         }
-        assert_eq!(code(turns.enter("alice").await), "TooManyRequests");
-        assert_eq!(code(turns.enter("bob").await), "a turn");
+        assert_eq!(code(turns.wait_for_turn("alice").await), "TooManyRequests");
+        assert_eq!(code(turns.wait_for_turn("bob").await), "a turn");
         for person in 1..AT_ONCE / AT_ONCE_OF_PERSON {
             for _ in 0..AT_ONCE_OF_PERSON {
-                held.push(turns.enter(&format!("person {person}")).await.unwrap());
+                held.push(turns.wait_for_turn(&format!("person {person}")).await.unwrap());
             }
         }
-        assert_eq!(code(turns.enter("bob").await), "Busy");
+        assert_eq!(code(turns.wait_for_turn("bob").await), "Busy");
         held.pop();
-        assert_eq!(code(turns.enter("bob").await), "a turn");
+        assert_eq!(code(turns.wait_for_turn("bob").await), "a turn");
         drop(held);
         assert!(turns.people.lock().is_empty());
         assert_eq!(turns.all.available_permits(), AT_ONCE);
@@ -144,13 +144,14 @@ mod tests {
     #[tokio::test]
     async fn requests_wait_for_a_turn_and_not_too_many_wait() {
         let turns = Turns::default();
-        let held = turns.enter("alice").await.unwrap();
-        let mut waiting = Box::pin(futures::future::join_all((1..MOST_OF_PERSON).map(|_| turns.enter("alice"))));
+        let held = turns.wait_for_turn("alice").await.unwrap();
+        let mut waiting =
+            Box::pin(futures::future::join_all((1..MOST_OF_PERSON).map(|_| turns.wait_for_turn("alice"))));
         assert!(futures::poll!(&mut waiting).is_pending());
-        assert_eq!(code(turns.enter("alice").await), "TooManyRequests");
+        assert_eq!(code(turns.wait_for_turn("alice").await), "TooManyRequests");
         drop(held);
         drop(waiting);
-        assert_eq!(code(turns.enter("alice").await), "a turn");
+        assert_eq!(code(turns.wait_for_turn("alice").await), "a turn");
     }
 
     #[test]
