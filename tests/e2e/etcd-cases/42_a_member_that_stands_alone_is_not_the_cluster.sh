@@ -7,7 +7,11 @@ fresh_five
 members h1 h2 h3
 exits 0
 etcdctl put key 1
-etcdctl snapshot save "$scratch/snapshot"
+# shellcheck disable=SC1091  # a run writes it
+(
+  . "$state/credentials/etcd/etcdctl.env"
+  ETCDCTL_ENDPOINTS=https://$(address_of h1):2379 "$ROOT/target/etcd/3.5/etcdctl" snapshot save "$scratch/snapshot"
+)
 on h3 'systemctl stop etcd; rm -r /var/lib/etcd/data/member'
 "$ROOT/target/etcd/3.5/etcdctl" snapshot restore "$scratch/snapshot" --data-dir "$scratch/alone" --name h3 \
   --initial-cluster "h3=https://$(address_of h3):2380" --initial-advertise-peer-urls "https://$(address_of h3):2380" --initial-cluster-token alone
@@ -16,7 +20,7 @@ on h3 'chown -R --reference /var/lib/etcd/data /var/lib/etcd/data/member; for n 
 
 etcd_members remove-member h1,h2,h3 h1 --yes
 [ "$code" != 0 ] || broken "a member of the cluster was removed although the member that stands alone does not list it"
-says 'belong to different clusters, each with a leader of its own: .*(10.*10.*; .*10|10.*; .*10.*10)'
+says 'belong to different clusters, each with a leader of its own: .*h3 [(]leader: h3, members: 1[)]'
 windlass playbook -l h1 -e confirm_cluster_name=etcd -i "$(inventory_of h1 h2 h3)" "$ROOT/playbooks/etcd-reset.yml"
 exits 2
 says 'belong to different clusters'
