@@ -1,3 +1,4 @@
+# Takes its turn: every third day.
 # shellcheck shell=bash
 # bundle_signers is set: plan, apply and the playbook refuse a bundle without a good signature before they touch a host.
 fresh
