@@ -25,9 +25,11 @@ take() {
 
 # The timers are staggered. That of h2 is not started by anybody.
 for h in h1 h2 h3; do [ "$(on $h systemctl is-enabled etcd-backup.timer)" = enabled ] || broken "the timer of $h is not enabled"; done
-for _ in $(seq 45); do [ -z "$(copies h2)" ] || break; sleep 1; done
+for _ in $(seq 45); do found=$(copies h2)
+[ -z "$found" ] || break; sleep 1; done
 for h in h1 h2; do [ -n "$(copies $h)" ] || broken "the timer of $h took no backup"; done
-[ -z "$(copies h3)" ] || broken "the timers run at the same time"
+found=$(copies h3)
+[ -z "$found" ] || broken "the timers run at the same time"
 [ -n "$(on h2 systemctl show -p LastTriggerUSec --value etcd-backup.timer)" ] || broken "the timer of h2 did not start it"
 [ "$(on h2 'find /var/backups/etcd/local -printf "%y%m " | tr " " "\n" | sort -u | tr "\n" " "')" = "d700 f600 " ] || broken "a local backup is open"
 code=0
@@ -52,9 +54,11 @@ code=0
 take h2 h3
 exits 1
 [ "$(on h2 'systemctl is-failed etcd-backup')" = failed ] || broken "the unit of h2 did not fail"
-[ -z "$(copies h2)" ] || broken "there is a backup on the full disk"
+found=$(copies h2)
+[ -z "$found" ] || broken "there is a backup on the full disk"
 [ "$(copies h3)" = "$kept" ] || broken "a try that failed changed the backups of h3"
-[ -z "$(on h3 'find /var/backups/etcd/local -name ".new*" -o -name "*.new"')" ] || broken "something is left of a try that failed"
+found=$(on h3 'find /var/backups/etcd/local -name ".new*" -o -name "*.new"')
+[ -z "$found" ] || broken "something is left of a try that failed"
 windlass status "${deployment[@]}"
 exits 2
 says '^etcd +h1 +[0-9]+ .* yes +[0-9]+$'
@@ -97,7 +101,10 @@ on h1 "printf x | dd of=$(copies h1 | tail -1) bs=1 seek=200 conv=notrunc status
 windlass etcd backup --local "$scratch/other" "${deployment[@]}"
 exits 2
 says 'the backup is complete, but h1: .*\.db is damaged'
-for h in h1 h2 h3; do [ -z "$(on $h 'find /var/backups/etcd/local -name ".fetch-*"')" ] || broken "a link is left on $h"; done
+for h in h1 h2 h3; do
+  found=$(on $h 'find /var/backups/etcd/local -name ".fetch-*"')
+  [ -z "$found" ] || broken "a link is left on $h"
+done
 
 # All data is lost. What is restored is the newest backup.
 for h in h1 h2 h3; do on $h rm -rf /var/lib/etcd/data; done
