@@ -166,10 +166,7 @@ pub(super) fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
     let members = endpoints.iter().filter_map(|endpoint| endpoint.members.as_ref()).flatten();
     let silent: BTreeMap<u64, &Member> =
         members.filter(|member| !answered(member.id)).map(|member| (member.id, member)).collect();
-    silent
-        .into_values()
-        .map(|member| member.client_urls.iter().filter(|url| !asked(url)).cloned().collect())
-        .collect()
+    silent.into_values().map(|member| member.client_urls.iter().filter(|url| !asked(url)).cloned().collect()).collect()
 }
 
 impl Cluster {
@@ -184,8 +181,16 @@ impl Cluster {
         let led = clusters.iter().filter(|cluster| cluster.iter().any(Endpoint::has_leader));
         let clusters_with_leader = led.map(|cluster| cluster.iter().map(|it| it.endpoint.clone()).collect()).collect();
         let alarms = endpoints.iter().flat_map(|endpoint| endpoint.alarms.iter().cloned()).collect();
-        let mut cluster =
-            Cluster { endpoints, members, alarms, leader, cluster_id, clusters_with_leader, reasons: Vec::new(), absent: Vec::new() };
+        let mut cluster = Cluster {
+            endpoints,
+            members,
+            alarms,
+            leader,
+            cluster_id,
+            clusters_with_leader,
+            reasons: Vec::new(),
+            absent: Vec::new(),
+        };
         cluster.reasons = cluster.find_reasons();
         cluster.absent = cluster.find_problems(true);
         cluster
