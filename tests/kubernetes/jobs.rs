@@ -131,6 +131,11 @@ fn a_run_is_done_by_a_job_and_resumed_by_another_one() {
     // One that is killed is replaced by another Job, once it was silent for a minute.
     let second = record();
     until("its process is known", || bench.process().is_some(), shown);
+    let second_has_printed = || {
+        let printed = printed(&["logs", "one"]);
+        printed.contains("planning controlPlane") && !printed.contains("its process was stopped")
+    };
+    until("the second has printed", second_has_printed, || printed(&["logs", "one"]));
     kill_process(bench.process().unwrap(), Signal::KILL).unwrap();
     until("a third pod has claimed the run", || record() != second, shown);
     assert_eq!(bench.run("one")["status"]["attempts"], 2, "{}", shown());
