@@ -47,27 +47,20 @@ impl PlannedWork {
     }
 
     /// The command that makes a plan, without the deployment and the file.
-    pub(super) fn planning_words(self) -> &'static [&'static str] {
-        match self {
-            PlannedWork::Apply => &["plan"],
-            PlannedWork::Upgrade => &["upgrade", "--check"],
-            PlannedWork::Rollback => &["rollback", "--check"],
-            PlannedWork::Certificates => &["certificates", "--check"],
-        }
+    pub(super) fn planning_words(self) -> Vec<&'static str> {
+        let (command, is_check) = self.planning_command();
+        [command].into_iter().chain(is_check.then_some("--check")).collect()
     }
 
     /// The command that carries a plan out, without the file.
     pub(super) fn carrying_out(self, most_removals: usize, plan: String) -> Vec<String> {
-        let words: &[&str] = match self {
-            PlannedWork::Apply => {
-                let most = most_removals.to_string();
-                return ["apply", "--yes", "--max-removals", &most, &plan].map(str::to_owned).to_vec();
-            }
-            PlannedWork::Upgrade => &["upgrade", "--yes", "--plan"],
-            PlannedWork::Rollback => &["rollback", "--yes", "--plan"],
-            PlannedWork::Certificates => &["certificates", "--yes", "--plan"],
+        let most = most_removals.to_string();
+        let options: &[&str] = match self {
+            PlannedWork::Apply => &["--max-removals", &most],
+            _ => &["--plan"],
         };
-        words.iter().map(ToString::to_string).chain([plan]).collect()
+        let words = [self.sub_command(), "--yes"].into_iter().chain(options.iter().copied());
+        words.map(str::to_owned).chain([plan]).collect()
     }
 }
 

@@ -242,7 +242,7 @@ fn arguments(
         (StartRun::Plan { operation }, None) => {
             plans::prepare_directory(server, &server.processes.plan_path(id))?;
             let out = ["--out".to_owned(), server.processes.plan_path(id).display().to_string()];
-            Ok(words(operation.planning_words()).into_iter().chain(out).collect())
+            Ok(words(&operation.planning_words()).into_iter().chain(out).collect())
         }
         (StartRun::EtcdCheck {}, None) => Ok(words(&["etcd", "check"])),
         (StartRun::EtcdVerify {}, None) => Ok(words(&["etcd", "verify"])),
