@@ -1,6 +1,7 @@
 //! Signs with a person's SSH key something that is no login: the key of a file, or one that the agent has.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use russh::keys::agent::AgentIdentity;
 use russh::keys::agent::client::AgentClient;
@@ -11,6 +12,9 @@ use tokio::time::timeout;
 
 use super::login_keys::{AGENT_PATIENCE, Agent, is_encrypted, name_of, private_key};
 use crate::value::Secret;
+
+/// A device waits for its owner's touch, and an agent for a passphrase; no signature is better than one that nobody waits for.
+const SIGNING_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A key that can sign.
 pub struct SigningKey {
@@ -80,9 +84,8 @@ impl SigningKey {
         match &mut self.by {
             Signs::Itself(key) => key.try_sign(data).map_err(|error| format!("cannot sign with the key: {error}")),
             Signs::Agent(agent, socket) => {
-                // A device waits for its owner's touch; no signature is better than one that nobody waits for.
                 let asking = agent.sign_request_signature(&self.public, Some(HashAlg::Sha512), data);
-                match timeout(AGENT_PATIENCE, asking).await {
+                match timeout(SIGNING_PATIENCE, asking).await {
                     Ok(Ok(signature)) => Ok(signature),
                     Ok(Err(error)) => Err(format!("the SSH agent at {} refused to sign: {error}", socket.display())),
                     Err(_) => Err(format!("the SSH agent at {} did not sign in time", socket.display())),
