@@ -134,7 +134,7 @@ pub(super) fn sign_again(archive: &Path, seal: &Seal, manifest: &Manifest) -> Re
 }
 
 /// What is read goes through a digest.
-struct HashingReader<'a, R>(R, &'a mut Sha256);
+pub(crate) struct HashingReader<'a, R>(pub R, pub &'a mut Sha256);
 
 impl<R: Read> Read for HashingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

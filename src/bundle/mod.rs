@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use crate::value::ProcessEnvironment;
 use crate::value::nearest::did_you_mean;
 
-pub(crate) use archive::{append, member_header};
+pub(crate) use archive::{HashingReader, append, member_header};
 pub use archive::{is_archive, pack};
 pub use diff::{BundleDiff, ChangedItem};
 pub(crate) use elf::architecture as architecture_of;

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -12,8 +11,7 @@ use super::members::{self, ArchiveKind, ExtractedMember};
 use super::oci::{self, Config, Descriptor, Document, Manifest};
 use super::reference::Reference;
 use super::registry::{self, Repository};
-use crate::bundle::{Error, bytes_to_hex, hex_of};
-use crate::value::mutex::Mutex;
+use crate::bundle::{Error, HashingReader, bytes_to_hex, hex_of};
 
 /// Where an image is read from.
 enum Store<'a> {
@@ -186,8 +184,8 @@ impl<'a> Search<'a> {
     fn layer(&mut self, path: &Path, diff_id: &str) -> Result<bool, Error> {
         let name = self.name;
         let packed = std::fs::metadata(path).map_err(|error| Error::io("read", path, &error))?.len();
-        let sum = Arc::new(Mutex::new(Sha256::new()));
-        let hashing = Hashing { inner: members::decompressed(path)?, sum: Arc::clone(&sum) };
+        let mut sum = Sha256::new();
+        let hashing = HashingReader(members::decompressed(path)?, &mut sum);
         let mut removed_here = self.removed.clone();
         let mut here: Vec<bool> = vec![false; self.found.len()];
         // Some tools leave out the blocks at the end; the digest below verifies that the rest is complete.
@@ -221,7 +219,7 @@ impl<'a> Search<'a> {
             }
             Ok(())
         })?;
-        let unpacked = format!("sha256:{}", bytes_to_hex(&sum.lock().clone().finalize()));
+        let unpacked = format!("sha256:{}", bytes_to_hex(&sum.finalize()));
         if hex_of(diff_id).is_none() || unpacked != diff_id {
             return Err(Error::new(format!("{name}: a layer unpacks to the digest {unpacked}, expected {diff_id}")));
         }
@@ -252,20 +250,6 @@ fn hides(path: &str, kind: &ArchiveKind, wanted: &str) -> bool {
         Some(removed) if directory.is_empty() => is_at_or_above(removed),
         Some(removed) => is_at_or_above(&format!("{directory}/{removed}")),
         None => *kind != ArchiveKind::Directory && is_at_or_above(path),
-    }
-}
-
-/// Passes on what it reads, and hashes it.
-struct Hashing<R> {
-    inner: R,
-    sum: Arc<Mutex<Sha256>>,
-}
-
-impl<R: Read> Read for Hashing<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.sum.lock().update(&buffer[..count]);
-        Ok(count)
     }
 }
 
