@@ -254,7 +254,7 @@ fn alarms(cluster: &Cluster) -> Finding {
     refusal(
         alarms.join(", "),
         "NOSPACE: raise etcd_quota_backend_bytes and run playbooks/etcd.yml, which clears the alarm; CORRUPT: find the member that \
-         differs with etcdctl endpoint hashkv",
+         differs with windlass etcd verify",
     )
 }
 

@@ -13,7 +13,7 @@ use crate::value::Value;
 const FULL: &str = "NOSPACE";
 
 /// What one endpoint said.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Endpoint {
     /// As written, or as the member registered it.
     pub endpoint: String,
@@ -133,25 +133,26 @@ pub(super) struct Cluster {
 /// The endpoints by the cluster that they take part in, the largest first. One that stands alone (it was restored or formed on its own, or
 /// started with force-new-cluster, which keeps the id of the cluster) has another leader and lists other members. While a leader or
 /// the list changes, only one of these differs between the members.
-fn clusters_of(endpoints: Vec<Endpoint>) -> Vec<Vec<Endpoint>> {
-    let mut clusters: Vec<Vec<Endpoint>> = Vec::new();
+fn clusters_of(endpoints: &[Endpoint]) -> Vec<Vec<&Endpoint>> {
+    let mut clusters: Vec<Vec<&Endpoint>> = Vec::new();
     for endpoint in endpoints {
         let (mut own, others): (Vec<_>, Vec<_>) =
-            clusters.into_iter().partition(|cluster| cluster.iter().any(|other| other.is_with(&endpoint)));
+            clusters.into_iter().partition(|cluster| cluster.iter().any(|other| other.is_with(endpoint)));
         clusters = others;
         own.push(vec![endpoint]);
         clusters.push(own.into_iter().flatten().collect());
     }
-    let newest_term = |cluster: &[Endpoint]| cluster.iter().filter_map(|e| Some(e.status.as_ref()?.raft_term)).max();
+    let newest_term = |cluster: &[&Endpoint]| cluster.iter().filter_map(|e| Some(e.status.as_ref()?.raft_term)).max();
     // A cluster of one raises its term with every restart: terms decide only between equals.
     clusters.sort_by_key(|cluster| Reverse((cluster.iter().filter(|e| e.has_leader()).count(), newest_term(cluster))));
     clusters
 }
 
 /// Of the endpoints that have what is wanted, the one whose term is the newest: those cut off know what was.
-fn newest(endpoints: &[Endpoint], is_wanted: impl Fn(&Endpoint) -> bool) -> Option<&Endpoint> {
+fn newest<'a>(endpoints: &[&'a Endpoint], is_wanted: impl Fn(&Endpoint) -> bool) -> Option<&'a Endpoint> {
     endpoints
         .iter()
+        .copied()
         .filter(|endpoint| is_wanted(endpoint))
         .max_by_key(|endpoint| endpoint.status.as_ref().map(|s| (s.raft_term, s.raft_applied_index)))
 }
@@ -171,14 +172,14 @@ pub(super) fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
 
 impl Cluster {
     pub(super) fn from_endpoints(endpoints: Vec<Endpoint>) -> Self {
-        let clusters = clusters_of(endpoints.clone());
+        let clusters = clusters_of(&endpoints);
         let largest = clusters.first().map(Vec::as_slice).unwrap_or_default();
         let newest_status = newest(largest, |endpoint| endpoint.status.is_some()).and_then(|it| it.status.as_ref());
         let leader = newest_status.map(|status| status.leader).filter(|leader| *leader != 0);
         let cluster_id = newest_status.map(|status| status.header.cluster_id);
         let listing = newest(largest, |endpoint| endpoint.members.is_some());
         let members = listing.and_then(|endpoint| endpoint.members.clone()).unwrap_or_default();
-        let led = clusters.iter().filter(|cluster| cluster.iter().any(Endpoint::has_leader));
+        let led = clusters.iter().filter(|cluster| cluster.iter().any(|it| it.has_leader()));
         let clusters_with_leader = led.map(|cluster| cluster.iter().map(|it| it.endpoint.clone()).collect()).collect();
         let alarms = endpoints.iter().flat_map(|endpoint| endpoint.alarms.iter().cloned()).collect();
         let mut cluster = Cluster {
