@@ -25,8 +25,11 @@ take() {
 
 # The timers are staggered. That of h2 is not started by anybody.
 for h in h1 h2 h3; do [ "$(on $h systemctl is-enabled etcd-backup.timer)" = enabled ] || broken "the timer of $h is not enabled"; done
-for _ in $(seq 45); do found=$(copies h2)
-[ -z "$found" ] || break; sleep 1; done
+for _ in $(seq 45); do
+  found=$(copies h2)
+  [ -z "$found" ] || break
+  sleep 1
+done
 for h in h1 h2; do [ -n "$(copies $h)" ] || broken "the timer of $h took no backup"; done
 found=$(copies h3)
 [ -z "$found" ] || broken "the timers run at the same time"
