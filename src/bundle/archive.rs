@@ -1,5 +1,6 @@
 //! Bundles in one file: tar, compressed with zstd, the manifest first.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -105,6 +106,29 @@ fn is_stray(index: usize, name: &str, header: &tar::Header, seal: &Seal, manifes
     !is_of_head && !header.entry_type().is_dir() && !manifest.files.iter().any(|item| item.file == name)
 }
 
+/// How the files of an archive differ from its manifest: one error for each.
+pub(super) fn differences(archive: &Path, manifest: &Manifest) -> Result<Vec<Error>, Error> {
+    let mut reader = open(archive)?;
+    let mut problems = Vec::new();
+    let mut found = BTreeSet::new();
+    for entry in reader.entries().map_err(|error| broken(archive, &error))? {
+        let entry = entry.map_err(|error| broken(archive, &error))?;
+        let name = entry.path().map_err(|error| broken(archive, &error))?.display().to_string();
+        let Some(item) = manifest.files.iter().find(|item| item.file == name) else { continue };
+        let mut sum = Sha256::new();
+        // One that is larger than it says stops here.
+        let mut content = HashingReader(entry.take(item.size.saturating_add(1)), &mut sum);
+        std::io::copy(&mut content, &mut std::io::sink()).map_err(|error| broken(archive, &error))?;
+        if bytes_to_hex(&sum.finalize()) != item.sha256 {
+            problems.push(damaged(archive, &name));
+        }
+        found.insert(name);
+    }
+    let missing = manifest.files.iter().filter(|item| !found.contains(&item.file));
+    problems.extend(missing.map(|item| lacks_file(archive, item)));
+    Ok(problems)
+}
+
 /// Writes an archive again with other signatures; every file stays as it is, and is compared with the manifest.
 pub(super) fn sign_again(archive: &Path, seal: &Seal, manifest: &Manifest) -> Result<(), Error> {
     // Of a link, what it leads to is replaced.
@@ -127,7 +151,7 @@ pub(super) fn sign_again(archive: &Path, seal: &Seal, manifest: &Manifest) -> Re
         }
     }
     if let Some(item) = left.first() {
-        return Err(Error::new(format!("{} is damaged: it has no {}", archive.display(), item.file)));
+        return Err(lacks_file(&archive, item));
     }
     to.as_file().set_permissions(permissions).map_err(cannot)?;
     finish(to, writer, &archive)
@@ -146,6 +170,10 @@ impl<R: Read> Read for HashingReader<'_, R> {
 
 fn damaged(archive: &Path, name: &str) -> Error {
     Error::new(format!("{} is damaged: {name} differs from its digest in the manifest", archive.display()))
+}
+
+fn lacks_file(archive: &Path, item: &Item) -> Error {
+    Error::new(format!("{} is damaged: it has no {}", archive.display(), item.file))
 }
 
 /// Unpacks an archive into the user's cache, unless the same is there already. Gives the directory. `strict`: an archive with other
@@ -210,7 +238,7 @@ pub(super) fn unpack_below(
         file.sync_all().map_err(cannot)?;
     }
     if let Some(item) = manifest.files.iter().find(|item| !temporary.path().join(&item.file).is_file()) {
-        return Err(Error::new(format!("{} is damaged: it has no {}", archive.display(), item.file)));
+        return Err(lacks_file(archive, item));
     }
     // Last: a directory with it is whole.
     let mut file = File::create(temporary.path().join(MANIFEST)).map_err(cannot)?;

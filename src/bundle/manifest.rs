@@ -78,14 +78,37 @@ impl Manifest {
         }
         match manifest.files.iter().find(|item| item.file == MANIFEST || is_signature(&item.file)) {
             Some(item) => Err(Error::new(format!("{}: {:?} is not a file of the bundle", path.display(), item.file))),
-            None => Ok(manifest),
+            None => manifest.refuse_hostile_texts(path).map(|()| manifest),
         }
+    }
+
+    /// Refuses texts that a terminal would obey, or that would look like others; and digests that are none. `path` is for messages.
+    pub(super) fn refuse_hostile_texts(&self, path: &Path) -> Result<(), Error> {
+        for item in &self.files {
+            let Item { component, version, architecture, file, size: _, sha256, source } = item;
+            let source = source.as_deref().unwrap_or_default();
+            for text in [component, version, architecture, file, source] {
+                if text.contains(is_hostile) {
+                    return Err(Error::new(format!("{}: {text:?} has control characters", path.display())));
+                }
+            }
+            let is_digit = |c: char| c.is_ascii_digit() || matches!(c, 'a'..='f');
+            if sha256.len() != 64 || !sha256.chars().all(is_digit) {
+                return Err(Error::new(format!("{}: the sha256 of {file:?} is no digest", path.display())));
+            }
+        }
+        Ok(())
     }
 
     pub fn to_yaml(&self) -> String {
         let style = yaml::YamlStyle { sort_keys: false, width: 200, ..yaml::YamlStyle::default() };
         yaml::emit(&Value::from(Serde(self)), &style)
     }
+}
+
+/// Whether it controls a terminal, or turns the direction of what follows.
+fn is_hostile(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a path stays below where it is joined to.

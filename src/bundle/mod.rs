@@ -277,6 +277,13 @@ impl Bundle {
             return Err(Error::new(format!("{} has no {MANIFEST}, so windlass cannot verify it", self.name))
                 .hint(format!("create it with windlass bundle create --from {}", self.name)));
         };
+        // The files that were unpacked may be from another archive with the same manifest.
+        if let Some(archive) = &self.archive {
+            let problems = archive::differences(archive, manifest)?;
+            if !problems.is_empty() {
+                return Ok(problems);
+            }
+        }
         Ok(manifest.files.iter().filter_map(|item| self.checked(item).err()).collect())
     }
 

@@ -46,7 +46,9 @@ pub fn scan(root: &Path) -> Result<BundleScan, Error> {
         let neighbours = of_karmada.clone().filter(|_| candidate.component == "crds");
         item(root, candidate, neighbours)
     });
-    Ok(BundleScan { manifest: Manifest::new(items.collect::<Result<_, _>>()?), left_out })
+    let manifest = Manifest::new(items.collect::<Result<_, _>>()?);
+    manifest.refuse_hostile_texts(root)?;
+    Ok(BundleScan { manifest, left_out })
 }
 
 /// The manifest, or a signature of it.

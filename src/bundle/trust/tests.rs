@@ -373,6 +373,19 @@ fn an_archive_with_more_than_was_signed_is_not_unpacked() {
     assert_eq!(unpacked, 0);
     tar(&archive, &[head[0], head[1], listed]);
     assert!(desk.open("a.tar.zst").is_ok());
+    // Others with the same manifest, which is unpacked already.
+    for (files, why) in [
+        (
+            &[head[0], head[1], ("sub/etcd", b"other".as_slice())] as &[_],
+            "sub/etcd differs from its digest in the manifest",
+        ),
+        (&[head[0], head[1]], "it has no sub/etcd"),
+        (&[head[0], head[1], listed, ("sub/etcd", b"second")], "sub/etcd differs from its digest in the manifest"),
+    ] {
+        tar(&archive, files);
+        let problems = desk.open("a.tar.zst").unwrap().verify().unwrap();
+        assert!(problems.len() == 1 && problems[0].message.ends_with(why), "{why}: {problems:?}");
+    }
 }
 
 #[test]
@@ -391,4 +404,11 @@ fn a_manifest_lists_neither_itself_nor_signatures_and_is_one_document() {
         assert!(refused(&item(file)).ends_with("is not a file of the bundle"), "{file}");
     }
     assert!(refused(&format!("{}---\n{}", item("a"), item("b"))).ends_with("is not the manifest of a bundle"));
+    assert!(refused(&item("a")).ends_with("the sha256 of \"a\" is no digest"));
+    // What a terminal would obey, or show elsewhere.
+    for file in ["\"a\\e[2J\"", "\"a\\n+ signature\"", "\"a\\u202eb\"", "\"a\\u0085\""] {
+        assert!(refused(&item(file)).ends_with("has control characters"), "{file}");
+    }
+    write_program(desk.at("b/sub/e\x1b[2J"), "#!/bin/sh\necho 'Sample v1.2.3'\n");
+    assert!(scan(&desk.at("b")).unwrap_err().message.ends_with("has control characters"));
 }

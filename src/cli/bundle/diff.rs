@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::super::{CliError, ExitCode, print, say, surroundings};
-use super::failure;
-use crate::bundle::{Bundle, BundleDiff, ChangedItem, Item, Manifest};
+use super::super::{CliError, ExitCode, print, say};
+use super::{failure, open_to_look};
+use crate::bundle::{BundleDiff, ChangedItem, Item, Manifest};
+use crate::report::{one_line, plain_json};
 
 #[derive(Debug, Args)]
 pub(super) struct DiffArgs {
@@ -41,7 +42,7 @@ pub(super) fn diff_bundles(args: &DiffArgs) -> Result<ExitCode, CliError> {
 
 fn compare(args: &DiffArgs) -> Result<bool, CliError> {
     let open = |path: &Path| -> Result<(Manifest, Vec<String>), CliError> {
-        let bundle = Bundle::open_bundle(path, surroundings(), None).map_err(failure)?;
+        let bundle = open_to_look(path)?;
         Ok((bundle.manifest().map_err(failure)?, bundle.signing_keys()))
     };
     let ((a, keys_of_a), (b, keys_of_b)) = (open(&args.a)?, open(&args.b)?);
@@ -50,7 +51,7 @@ fn compare(args: &DiffArgs) -> Result<bool, CliError> {
         DiffFormat::Human => print(lines(&diff))?,
         DiffFormat::Json => {
             let text = serde_json::to_string_pretty(&diff).map_err(anyhow::Error::from)?;
-            print(format!("{text}\n"))?;
+            print(format!("{}\n", plain_json(&text)))?;
         }
     }
     Ok(diff.is_same())
@@ -63,8 +64,8 @@ fn lines(diff: &BundleDiff) -> String {
     lines.extend(only_in_a.iter().map(|item| alone('-', item)));
     lines.extend(only_in_b.iter().map(|item| alone('+', item)));
     lines.extend(changed.iter().map(both));
-    lines.extend(signed_only_a.iter().map(|key| format!("- signature of {key}\n")));
-    lines.extend(signed_only_b.iter().map(|key| format!("+ signature of {key}\n")));
+    lines.extend(signed_only_a.iter().map(|key| format!("- signature of {}\n", one_line(key))));
+    lines.extend(signed_only_b.iter().map(|key| format!("+ signature of {}\n", one_line(key))));
     lines.concat()
 }
 

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::{CliError, ExitCode};
+use super::{CliError, ExitCode, settings, surroundings};
 use crate::bundle::{Bundle, Item};
+use crate::launch;
 
 #[derive(Debug, Args)]
 pub(super) struct BundleArgs {
@@ -55,11 +56,24 @@ pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError
 }
 
 fn show(path: &Path) -> Result<ExitCode, CliError> {
-    let manifest = Bundle::open_bundle(path, crate::cli::surroundings(), None)
-        .and_then(|bundle| bundle.manifest())
-        .map_err(failure)?;
+    let manifest = open_to_look(path)?.manifest().map_err(failure)?;
     super::print(table(&manifest.files))?;
     Ok(ExitCode::Ok)
+}
+
+/// Opens a bundle that nobody may have signed. The programs of a directory without a manifest are run, to ask for their versions: not
+/// where bundles must be signed.
+fn open_to_look(path: &Path) -> Result<Bundle, CliError> {
+    let bundle = Bundle::open_bundle(path, surroundings(), None).map_err(failure)?;
+    if bundle.seal().is_none() && launch::options::signers(&settings()?)?.is_some() {
+        let path = path.display();
+        return Err(anyhow::anyhow!(
+            "{path} has no manifest.yaml, so windlass would run its programs to ask for their versions, and bundle_signers \
+             demands a signature; create the manifest elsewhere with windlass bundle create --from {path}"
+        )
+        .into());
+    }
+    Ok(bundle)
 }
 
 /// One line for each program; one for all files of a component and version that are no programs.
@@ -76,7 +90,7 @@ fn table(files: &[Item]) -> String {
     rows.sort();
     let lines = rows.iter().map(|([component, version, architecture], size, count, sha256)| {
         let last = match count {
-            1 => format!("sha256:{}", &sha256[..sha256.len().min(12)]),
+            1 => format!("sha256:{}", sha256.get(..12).unwrap_or(sha256)),
             count => format!("{count} files"),
         };
         let size = size.div_ceil(1 << 10);

@@ -8,6 +8,7 @@ use super::super::{CliError, ExitCode, note, print, settings, surroundings};
 use super::failure;
 use crate::bundle::{Bundle, RequiredSigners, Seal, SignatureVerdict};
 use crate::launch;
+use crate::report::one_line;
 
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
@@ -84,10 +85,11 @@ fn required(args: &VerifyArgs) -> Result<Option<RequiredSigners>, CliError> {
 
 fn line(verdict: &SignatureVerdict) -> String {
     let SignatureVerdict { file, key, who } = verdict;
-    let key = key.as_deref().unwrap_or("unknown key");
+    // The signature says what kind of key it has.
+    let key = one_line(key.as_deref().unwrap_or("unknown key"));
     match who {
-        Ok(who) => format!("good     {who}  {key}  {file}\n"),
-        Err(why) => format!("refused  {key}  {file}: {why}\n"),
+        Ok(who) => format!("good     {}  {key}  {file}\n", one_line(who)),
+        Err(why) => format!("refused  {key}  {file}: {}\n", one_line(why)),
     }
 }
 
