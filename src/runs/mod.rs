@@ -49,6 +49,8 @@ pub struct RunFilter {
     pub command: Option<String>,
     /// Those whose id starts so.
     pub prefix: Option<String>,
+    /// Dry runs only, or none of them.
+    pub check: Option<bool>,
     /// Those whose end is not recorded only: under way, or ended by force.
     pub open: bool,
     /// Those that started before this one.
@@ -57,7 +59,8 @@ pub struct RunFilter {
     pub limit: Option<usize>,
 }
 
-/// How long runs are kept. The newest success and the newest failure of each command of a deployment always stay.
+/// How long runs are kept. The newest success and the newest failure of each command of a deployment always stay; dry runs are counted apart
+/// from the others.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
     /// How many runs of each command of a deployment.

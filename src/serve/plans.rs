@@ -135,24 +135,22 @@ fn left_out(plan: &AnyPlan) -> Vec<LeftOutHost> {
     hosts.map(|host| LeftOutHost { host: host.clone(), why: WhyLeftOut::NoAnswer }).collect()
 }
 
-/// How many runs of a command are looked at to find one that came after a plan.
-const MOST_LATER: usize = 100;
-
-/// The newest run of a command that began after another one, and for which `is_it`.
+/// The newest run of a command, if it began after another one. `check`: of its dry runs, or of its others.
 fn later_run(
     server: &Server,
     (deployment, command): (&str, &str),
     run: RunId,
-    is_it: impl Fn(&RecordedRun) -> bool,
+    check: Option<bool>,
 ) -> Result<Option<RecordedRun>, Problem> {
     let filter = RunFilter {
         deployment: Some(deployment.to_owned()),
         command: Some(command.to_owned()),
-        limit: Some(MOST_LATER),
+        check,
+        limit: Some(1),
         ..RunFilter::default()
     };
     let found = server.stores.with_store(|store| store.find_runs(&filter))?;
-    Ok(found.into_iter().find(|other| other.start.id > run && is_it(other)))
+    Ok(found.into_iter().find(|newest| newest.start.id > run))
 }
 
 /// Why a plan may not be carried out. None: it may.
@@ -167,14 +165,13 @@ fn why_not(server: &Server, run: RunId, plan: &AnyPlan) -> Result<Option<(&'stat
         return Ok(Some(("NothingToDo", "the plan changes nothing".to_owned())));
     }
     let (command, is_check) = plan.work().planning_command();
-    let is_plan = |other: &RecordedRun| !is_check || other.start.check;
-    if let Some(later) = later_run(server, (plan.deployment(), command), run, is_plan)? {
+    if let Some(later) = later_run(server, (plan.deployment(), command), run, is_check.then_some(true))? {
         let detail = format!("there is a later plan (run {})", later.start.id);
         return Ok(Some(("PlanIsOld", detail)));
     }
     for work in PlannedWork::EVERY {
         let command = work.sub_command();
-        if let Some(later) = later_run(server, (plan.deployment(), command), run, |other| !other.start.check)? {
+        if let Some(later) = later_run(server, (plan.deployment(), command), run, Some(false))? {
             let what = match work {
                 PlannedWork::Apply => "an apply has",
                 PlannedWork::Upgrade => "an upgrade has",

@@ -182,9 +182,12 @@ impl RunStore for SqliteStore {
         let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let before = filter.before.map(|run| run.to_string());
         let condition = "(?1 IS NULL OR deployment = ?1) AND (?2 IS NULL OR substr(id, 1, length(?2)) = ?2)
-             AND (?3 IS NULL OR command = ?3) AND (?4 IS NULL OR id < ?4) AND (NOT ?5 OR ended IS NULL) ORDER BY id DESC LIMIT ?6";
-        let found =
-            self.select(condition, params![filter.deployment, prefix, filter.command, before, filter.open, limit])?;
+             AND (?3 IS NULL OR command = ?3) AND (?4 IS NULL OR id < ?4) AND (NOT ?5 OR ended IS NULL) AND (?6 IS NULL OR check_mode = ?6)
+             ORDER BY id DESC LIMIT ?7";
+        let found = self.select(
+            condition,
+            params![filter.deployment, prefix, filter.command, before, filter.open, filter.check, limit],
+        )?;
         let settled = found.into_iter().map(|run| match is_unsettled(&run) {
             true => Ok(self.read_run(run.start.id)?.unwrap_or(run)),
             false => Ok(run),
@@ -231,9 +234,9 @@ impl RunStore for SqliteStore {
             let mut query = self.connection.prepare(
                 "SELECT id, ended IS NULL FROM (
                      SELECT id, started, ended,
-                         row_number() OVER (PARTITION BY deployment, command ORDER BY id DESC) AS place,
-                         row_number() OVER (PARTITION BY deployment, command, ended IS NULL, coalesce(outcome, '') = 'succeeded'
-                                            ORDER BY id DESC) AS place_of_outcome
+                         row_number() OVER (PARTITION BY deployment, command, check_mode ORDER BY id DESC) AS place,
+                         row_number() OVER (PARTITION BY deployment, command, check_mode, ended IS NULL,
+                                            coalesce(outcome, '') = 'succeeded' ORDER BY id DESC) AS place_of_outcome
                      FROM runs)
                  WHERE (place > ?1 OR started < ?2) AND place_of_outcome > 1 ORDER BY id",
             )?;

@@ -294,6 +294,30 @@ fn space_of_deleted_runs_is_given_back() {
 }
 
 #[test]
+fn dry_runs_are_counted_and_found_apart() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut store = open(scratch.path());
+    let mut seconds = 0;
+    let mut recorded = |check: bool| {
+        seconds += 1;
+        let at = SystemTime::now() - Duration::from_secs(600) + Duration::from_secs(seconds);
+        let start = RunStart { check, ..start_at("upgrade", at) };
+        run(&mut store, &start, "prod", RunOutcome::Succeeded);
+        start.id
+    };
+    let real = [recorded(false), recorded(false)];
+    let dry: Vec<RunId> = (0..5).map(|_| recorded(true)).collect();
+    store.delete_old_runs(&Retention { count: 2, age: Duration::from_secs(3600) }).unwrap();
+    let mut found = |check: Option<bool>| {
+        let found = store.find_runs(&RunFilter { check, ..RunFilter::default() }).unwrap();
+        found.into_iter().map(|run| run.start.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(Some(false)), [real[1], real[0]]);
+    assert_eq!(found(Some(true)), [dry[4], dry[3]]);
+    assert_eq!(found(None).len(), 4);
+}
+
+#[test]
 fn a_run_under_way_does_not_take_the_place_of_the_newest_failure() {
     let scratch = tempfile::tempdir().unwrap();
     let mut store = open(scratch.path());
