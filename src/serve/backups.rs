@@ -69,6 +69,15 @@ struct Found {
     problem: Option<String>,
 }
 
+/// A thread reads backups, until this is dropped: also if it panics.
+struct UnderWay<'a>(&'a Verified);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.0.lock().is_under_way = false;
+    }
+}
+
 impl Verified {
     const MOST: usize = 10_000;
 
@@ -93,12 +102,12 @@ impl Verified {
         }
         let verified = self.clone();
         let read = move || {
+            let _under_way = UnderWay(&verified);
             for path in paths {
                 let of = states(&path);
                 let problem = backups::verify(&path).err();
                 verified.keep(path, Found { of, at: SystemTime::now(), problem });
             }
-            verified.0.lock().is_under_way = false;
         };
         if let Err(error) = std::thread::Builder::new().name("read backups".into()).spawn(read) {
             tracing::warn!("cannot read backups: {error}");

@@ -42,6 +42,8 @@ pub(super) struct StartedCommand<'a> {
     pub deployment: &'a str,
     /// Who asked for it.
     pub by: &'a str,
+    /// The same without the token.
+    pub person: &'a str,
     pub arguments: &'a [String],
     /// It changes hosts: only one of a deployment may do so at once.
     pub changes: bool,
@@ -53,6 +55,7 @@ pub(super) struct StartedCommand<'a> {
 struct Started {
     deployment: String,
     changes: bool,
+    person: String,
 }
 
 impl Processes {
@@ -122,7 +125,18 @@ impl Processes {
                 let detail = format!("{} runs are under way already, which is the most at once", self.most);
                 return Err(Problem::conflict("TooManyRuns", detail).with_hint("wait until one has ended"));
             }
-            there.insert(run, Started { deployment: command.deployment.to_owned(), changes: command.changes });
+            // Those who only look leave room for others, and for a change.
+            let looks = || there.values().filter(|started| !started.changes);
+            let own = looks().filter(|started| started.person == command.person).count();
+            if !command.changes && (looks().count() >= (self.most - 1).max(1) || own >= (self.most / 2).max(1)) {
+                let detail = format!(
+                    "too many runs that change nothing are under way; you have {own} of the {} that one person may have",
+                    (self.most / 2).max(1)
+                );
+                return Err(Problem::conflict("TooManyRuns", detail).with_hint("wait until one has ended"));
+            }
+            let [deployment, person] = [command.deployment, command.person].map(str::to_owned);
+            there.insert(run, Started { deployment, changes: command.changes, person });
         }
         let started = self.spawn(run, command);
         let (child, output) = started.inspect_err(|_| {

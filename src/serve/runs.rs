@@ -209,7 +209,8 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
             true => Some(server.credentials.handed_credentials(&deployment)?),
             false => None,
         };
-        let command = StartedCommand { deployment: &deployment, by: &by, arguments: &arguments, changes, handed };
+        let (deployment, by, person) = (deployment.as_str(), by.as_str(), person.as_str());
+        let command = StartedCommand { deployment, by, person, arguments: &arguments, changes, handed };
         server.processes.start_command(&server.stores, id, &command)
     };
     let begun = server.blocking(begin).await.inspect_err(|_| server.repeats.forget(id))?;

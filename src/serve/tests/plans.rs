@@ -152,7 +152,8 @@ async fn no_more_runs_than_allowed_and_one_that_changes_are_started() {
     write_program(&program, "#!/bin/sh\nwhile [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
     let processes = Processes::new(program, Vec::new(), &directory.join("state"), 2);
     let start = |run, deployment, changes| {
-        let command = StartedCommand { deployment, by: "alice", arguments: &[], changes, handed: None };
+        let command =
+            StartedCommand { deployment, by: "alice", person: "alice", arguments: &[], changes, handed: None };
         processes.start_command(&fixture.server.stores, run, &command)
     };
     let mut store = fixture.store();
@@ -232,6 +233,29 @@ async fn a_run_that_changes_is_known_however_many_came_after_it() {
 }
 
 #[tokio::test]
+async fn who_only_looks_leaves_room_for_others_and_for_a_change() {
+    let fixture = Fixture::new();
+    let directory = fixture.directory.path();
+    let program = directory.join("waits");
+    write_program(&program, "#!/bin/sh\nwhile [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
+    let processes = Processes::new(program, Vec::new(), &directory.join("state"), 4);
+    let mut store = fixture.store();
+    let mut start = |person, changes| {
+        let run = start_run(store.as_mut(), "status", None, 0);
+        let by = format!("token t of {person}");
+        let command = StartedCommand { deployment: "prod", by: &by, person, arguments: &[], changes, handed: None };
+        processes.start_command(&fixture.server.stores, run, &command).map(drop).map_err(|problem| problem.code)
+    };
+    assert_eq!(start("alice", false), Ok(()));
+    assert_eq!(start("alice", false), Ok(()));
+    assert_eq!(start("alice", false), Err("TooManyRuns"));
+    assert_eq!(start("bob", false), Ok(()));
+    assert_eq!(start("carol", false), Err("TooManyRuns"));
+    assert_eq!(start("carol", true), Ok(()));
+    std::fs::write(directory.join("end"), "").unwrap();
+}
+
+#[tokio::test]
 async fn a_run_that_cannot_be_seen_is_stopped_and_makes_room() {
     use std::os::unix::fs::PermissionsExt;
     let fixture = Fixture::new();
@@ -240,7 +264,8 @@ async fn a_run_that_cannot_be_seen_is_stopped_and_makes_room() {
     write_program(&program, "#!/bin/sh\necho $$ >\"${0%/*}/pid\"\nexec sleep 60\n");
     let processes = Processes::new(program, Vec::new(), &directory.join("state"), 1);
     let run = RunId::new_at(UNIX_EPOCH);
-    let command = StartedCommand { deployment: "prod", by: "alice", arguments: &[], changes: true, handed: None };
+    let (by, person) = ("alice", "alice");
+    let command = StartedCommand { deployment: "prod", by, person, arguments: &[], changes: true, handed: None };
     // The one open store is in use, and no other one can be opened.
     std::fs::set_permissions(directory.join("state"), std::fs::Permissions::from_mode(0o777)).unwrap();
     let stores = &fixture.server.stores;
