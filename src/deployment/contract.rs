@@ -232,13 +232,28 @@ pub struct MemberRow {
     pub why: String,
 }
 
+/// What local backups leave to be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LossWindow {
+    /// The age of the newest backup. None: there is none, and everything would be lost.
+    pub seconds: Option<i64>,
+    /// Its member knew a leader. Without one, it may not have had the newest writes.
+    pub had_leader: bool,
+    /// Between two backups.
+    pub interval_minutes: i64,
+}
+
 impl Status {
-    /// The seconds whose writes would be lost if the data of all members were lost now, and the minutes between two local backups. None: the
-    /// deployment has no local backups. Without a leader, a member may not have had the newest writes.
-    pub fn loss_window(&self) -> Option<(Option<i64>, i64)> {
+    /// What would be lost if the data of all members were lost now. None: the deployment has no local backups.
+    pub fn loss_window(&self) -> Option<LossWindow> {
         let backups = || self.etcd.iter().filter_map(|row| row.local_backup.as_ref());
-        let interval = backups().map(|backup| backup.interval_minutes).max()?;
-        Some((backups().filter(|backup| backup.has_leader).filter_map(|backup| backup.age_seconds).min(), interval))
+        let interval_minutes = backups().map(|backup| backup.interval_minutes).max()?;
+        let newest = |led: bool| {
+            let taken = backups().filter(|backup| backup.has_leader == led);
+            taken.filter_map(|backup| backup.age_seconds).min()
+        };
+        let led = newest(true);
+        Some(LossWindow { seconds: led.or_else(|| newest(false)), had_leader: led.is_some(), interval_minutes })
     }
 
     /// Unhealthy parts, one per line.
@@ -383,7 +398,8 @@ mod tests {
     #[test]
     fn a_local_backup_that_failed_is_a_problem_and_the_newest_one_with_a_leader_says_what_would_be_lost() {
         let mut json = example();
-        assert_eq!(Status::from_report(&value(json.clone())).unwrap().loss_window(), Some((Some(130), 5)));
+        let window = |seconds, had_leader| Some(LossWindow { seconds, had_leader, interval_minutes: 5 });
+        assert_eq!(Status::from_report(&value(json.clone())).unwrap().loss_window(), window(Some(130), true));
         json["etcd"][0]["local_backup"]["problem"] = "the last local backup failed 2 min ago: full".into();
         let mut other = json["etcd"][0].clone();
         other["local_backup"] = serde_json::json!({
@@ -392,9 +408,11 @@ mod tests {
         json["etcd"].as_array_mut().unwrap().push(other);
         let status = Status::from_report(&value(json.clone())).unwrap();
         assert_eq!(status.problems()[1], "etcd on h1: the last local backup failed 2 min ago: full");
-        assert_eq!(status.loss_window(), Some((Some(130), 5)));
+        assert_eq!(status.loss_window(), window(Some(130), true));
         json["etcd"][0]["local_backup"] = serde_json::Value::Null;
-        assert_eq!(Status::from_report(&value(json.clone())).unwrap().loss_window(), Some((None, 5)));
+        assert_eq!(Status::from_report(&value(json.clone())).unwrap().loss_window(), window(Some(10), false));
+        json["etcd"][1]["local_backup"]["age_seconds"] = serde_json::Value::Null;
+        assert_eq!(Status::from_report(&value(json.clone())).unwrap().loss_window(), window(None, false));
         json["etcd"][1]["local_backup"] = serde_json::Value::Null;
         assert_eq!(Status::from_report(&value(json)).unwrap().loss_window(), None);
     }

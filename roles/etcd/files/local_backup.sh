@@ -57,9 +57,9 @@ fi
 
 at=$BACKUP_DIR/$cluster
 mkdir -p "$at" || fail "$at cannot be made"
-# What a try that was killed has left, and links of windlass.
+# What a try that was killed has left, and links of windlass that are an hour old: their other times are those of the backup.
 rm -f "$at"/.new-* "$at"/*.new "$BACKUP_DIR"/*.new
-find "$at" -name '.fetch-*' -mmin +60 -exec rm -f {} +
+find "$at" -name '.fetch-*' -cmin +60 -exec rm -f {} +
 for file in "$at"/*.db; do
   [ ! -e "$file" ] || [ -e "${file%.db}.json" ] || rm -f "$file"
 done
@@ -158,6 +158,7 @@ printf '{"layout":1,"cluster_id":"%s","member":"%s","is_leader":%s,"members":[%s
 rm -f "$at"/.new-*
 
 # Only now that there is a new one. Those of an earlier cluster stay: they may be all that is left of it.
-backups | head -n "-$BACKUP_KEEP" | while IFS= read -r old; do rm -f "$at/$old.json" && rm -f "$at/$old.db"; done || fail "older backups of $at cannot be removed"
+# The new one counts, but stays in any case: with a clock that went back it may be sorted first.
+backups | grep -vxF "$name" | head -n "-$((BACKUP_KEEP - 1))" | while IFS= read -r old; do rm -f "$at/$old.json" && rm -f "$at/$old.db"; done || fail "older backups of $at cannot be removed"
 record ok '' || { echo "$BACKUP_DIR/last-try.json cannot be written" >&2; exit 1; }
 echo "$at/$name.db: revision $revision, $keys keys, $size bytes, the hashes of $compared members"

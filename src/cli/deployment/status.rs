@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{SiteArgs, show};
 use crate::cli::recording::StartedCommand;
 use crate::cli::{CliError, ExitCode, note};
-use crate::deployment::contract::Status;
+use crate::deployment::contract::{LossWindow, Status};
 use crate::deployment::status::{self, Report, short_text};
 use crate::deployment::{Outcome, lock};
 
@@ -63,10 +63,7 @@ fn text(format: Format, report: &Report, status: &Status) -> String {
             "healthy": problems.is_empty() && report.unreachable.is_empty() && report.unfinished.is_none(),
             "wrong": problems,
             "etcd": status.etcd,
-            "backup_loss_window": status.loss_window().map(|(seconds, minutes)| json!({
-                "seconds": seconds,
-                "interval_minutes": minutes,
-            })),
+            "backup_loss_window": status.loss_window(),
             "components": status.components,
             "members": status.members.as_deref().unwrap_or_default(),
             "unreachable": report.unreachable,
@@ -126,7 +123,7 @@ fn table(status: &Status) -> String {
         let ready = yes(row.ready);
         text.push_str(&line([&row.component, &row.host, &row.state, ready, leads, &row.version, &port, &days]));
     }
-    if let Some((seconds, minutes)) = status.loss_window() {
+    if let Some(LossWindow { seconds, had_leader, interval_minutes }) = status.loss_window() {
         text.push_str(&line(["LOCAL BACKUP", "HOST", "AGE", "READY", "", "REVISION", "", ""]));
         for (row, backup) in status.etcd.iter().filter_map(|row| Some((row, row.local_backup.as_ref()?))) {
             let age = backup.age_seconds.map_or_else(|| "none".to_owned(), age_text);
@@ -134,11 +131,17 @@ fn table(status: &Status) -> String {
             let ready = yes(backup.problem.is_empty());
             text.push_str(&line(["etcd", &row.host, &age, ready, "", &revision, "", ""]));
         }
-        let now = seconds.map_or_else(
-            || "everything in etcd would be lost now".to_owned(),
-            |seconds| format!("the writes of {} would be lost now", age_text(seconds)),
-        );
-        text.push_str(&format!("if the data of all members is lost: {now}; a backup is due every {minutes} min\n"));
+        let now = match (seconds, had_leader) {
+            (None, _) => "everything in etcd would be lost now".to_owned(),
+            (Some(seconds), true) => format!("the writes of {} would be lost now", age_text(seconds)),
+            (Some(seconds), false) => format!(
+                "the writes of {} would be lost now, and perhaps earlier ones: the member knew no leader",
+                age_text(seconds)
+            ),
+        };
+        text.push_str(&format!(
+            "if the data of all members is lost: {now}; a backup is due every {interval_minutes} min\n"
+        ));
     }
     let members = status.members.as_deref().unwrap_or_default();
     if !members.is_empty() {

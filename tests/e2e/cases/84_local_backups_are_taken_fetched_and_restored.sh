@@ -97,6 +97,26 @@ says 'the hashes of 3 members'
 windlass etcd backup --local "$backups" "${deployment[@]}"
 exits 0
 says '^[^ ]+ \(copied before\)$'
+# The same is chosen although a member that stands alone has a newer one, and the clock was ahead when an older one was taken.
+# shellcheck disable=SC2016  # for the shell of the host
+on h3 'cd /var/backups/etcd/local && mkdir -p bbbb && json=$(ls */*.json | head -n 1) && cp "${json%.json}.db" bbbb/20990101T000000Z-r9999.db &&
+  sed "s/\"cluster_id\":\"[0-9a-f]*\"/\"cluster_id\":\"bbbb\"/; s/\"majority\":[0-9]*/\"majority\":1/; s/\"taken\":[0-9]*/\"taken\":$(date +%s)/" "$json" >bbbb/20990101T000000Z-r9999.json'
+on h1 'touch -d tomorrow "$(find /var/backups/etcd/local -name "*.json" -path "*-r*" | sort | head -n 1)"'
+windlass etcd backup --local "$backups" "${deployment[@]}"
+exits 0
+says '^[^ ]+ \(copied before\)$'
+says 'from the (leader|follower) h1, '
+# The cluster of most hosts counts, also if each of the others says that it is whole.
+on h3 'sed -i "s/\"majority\":1/\"majority\":2/" /var/backups/etcd/local/bbbb/*.json'
+windlass etcd backup --local "$backups" "${deployment[@]}"
+exits 0
+says 'from the (leader|follower) h1, '
+# What describes no backup is passed over, and reported.
+on h3 'echo nonsense >/var/backups/etcd/local/bbbb/20990101T000000Z-r9999.json'
+windlass etcd backup --local "$backups" "${deployment[@]}"
+exits 2
+says 'h3: .*r9999.json is damaged: it does not describe a backup'
+on h3 rm -r /var/backups/etcd/local/bbbb
 windlass etcd backups "$backups"
 exits 0
 [ "$(grep -c ' yes$' "$output")" = 1 ] || broken "there is not one backup"
