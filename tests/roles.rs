@@ -360,8 +360,11 @@ const QUOTING: &[&str] = &[
 /// The `{{ }}` of a text whose last filter is not one of those.
 fn unquoted(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for part in text.split("{{").skip(1) {
-        let expression = part.split("}}").next().expect("there is a first part").trim().trim_matches('-').trim();
+    // As its first line says.
+    let is_other = text.starts_with("#jinja2: variable_start_string: '[[', variable_end_string: ']]'\n");
+    let (start, end) = if is_other { ("[[", "]]") } else { ("{{", "}}") };
+    for part in text.split(start).skip(if is_other { 2 } else { 1 }) {
+        let expression = part.split(end).next().expect("there is a first part").trim().trim_matches('-').trim();
         let words = expression.rsplit('|').next().expect("there is a last part").trim();
         let filter = words.split('(').next().expect("there is a first part").trim();
         // `x | map('plain_word') | join(' ')` is plain words, too.
@@ -668,13 +671,14 @@ fn playbooks_name(name: &str) -> bool {
 const FOR_USERS: [&str; 2] = [variable::FOREIGN_MEMBERS, variable::HOST_LABELS];
 
 /// What playbooks take themselves.
-const OF_PLAYBOOKS: [&str; 10] = [
+const OF_PLAYBOOKS: [&str; 11] = [
     variable::COMPONENT,
     variable::CONFIRM_CLUSTER_NAME,
     variable::CONFIRM_INSTANCE,
     variable::ETCD_BACKUP_ID,
     variable::ETCD_BACKUP_LOCAL,
     variable::ETCD_BACKUP_STAGING,
+    variable::ETCD_MONITORING_DIR,
     variable::ETCD_RESTORE_BACKUP,
     variable::ETCD_RESTORE_ID,
     variable::ETCD_RESTORE_SNAPSHOT,

@@ -52,6 +52,7 @@ pub mod variable {
         ETCD_LOCAL_BACKUP_DIR = "etcd_local_backup_dir",
         ETCD_LOCAL_BACKUP_KEEP = "etcd_local_backup_keep",
         ETCD_LOCAL_BACKUP_MINUTES = "etcd_local_backup_minutes",
+        ETCD_MONITORING_DIR = "etcd_monitoring_dir",
         ETCD_QUOTA_BACKEND_BYTES = "etcd_quota_backend_bytes",
         ETCD_REMOVED_MEMBERS = "etcd_removed_members",
         ETCD_RESTORE_ABANDONS = "etcd_restore_abandons",

@@ -4,6 +4,7 @@
 pub mod backup;
 pub mod check;
 pub mod defrag;
+pub mod monitoring;
 pub mod recover;
 pub mod restore;
 pub mod verify;

@@ -4,6 +4,7 @@ mod backup;
 mod check;
 mod defrag;
 mod member;
+mod monitoring;
 mod recover;
 mod restore;
 mod verify;
@@ -32,6 +33,8 @@ enum EtcdCommand {
     RemoveMember(Box<member::RemoveMemberArgs>),
     /// Remove members that are dead or lost their data, and add hosts of the inventory in their place
     ReplaceMember(Box<member::ReplaceMemberArgs>),
+    /// Write rules for Prometheus and a dashboard for Grafana about the cluster; connects to no host
+    Monitoring(Box<monitoring::MonitoringArgs>),
     /// List the backups in a directory, and verify each of them
     Backups(backup::BackupsArgs),
     /// Start the members of a cluster that lost its majority, or show what is left of it and how to restore it
@@ -57,6 +60,7 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
         EtcdCommand::Backup(args) => backup::run_backup(args),
         EtcdCommand::RemoveMember(args) => member::remove_member(args),
         EtcdCommand::ReplaceMember(args) => member::replace_member(args),
+        EtcdCommand::Monitoring(args) => monitoring::run_monitoring(args),
         EtcdCommand::Backups(args) => backup::print_backups(args),
         EtcdCommand::Recover(args) => recover::run_recover(args),
         EtcdCommand::Restore(args) => restore::run_restore(args),
