@@ -120,11 +120,15 @@ with_load_balancer() {
   . "$ROOT/tests/debian-archive.sh"
   local archive=$ROOT/target/debian-balancer
   karmada_inventory=$state/karmada-balanced.ini
+  # Runs side by side share it.
+  exec 9>"$archive.lock"
+  flock 9
   if ! compgen -G "$archive/cache/archives/haproxy_*.deb" >/dev/null; then
     open_archive "$archive" bookworm deb
     hosts exec h1 cat /var/lib/dpkg/status >"$archive/status"
     private_apt "$archive" apt-get install --yes --download-only haproxy keepalived socat >"$archive/log" 2>&1 || { cat "$archive/log"; broken "no packages"; }
   fi
+  exec 9>&-
   {
     cat "$state/karmada.ini"
     printf '\n[load_balancer:children]\netcd\n\n[karmada_control_plane:vars]\nkarmada_virtual_address=%s\n' "$(vip)"
