@@ -1,3 +1,4 @@
+# Takes its turn: every third day, with stand-ins.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # A year in which nobody looked: all certificates of the control plane have expired, and its processes were restarted. The dry run
 # cannot query the API then. Those of etcd: attacks/25.

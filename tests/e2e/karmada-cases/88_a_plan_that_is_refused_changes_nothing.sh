@@ -1,3 +1,4 @@
+# Takes its turn: every third day, with stand-ins.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # What cannot be applied is refused by the plan, before the first stage changes a host.
 fresh
