@@ -37,15 +37,17 @@ pub(super) fn run_monitoring(args: &MonitoringArgs) -> Result<ExitCode, CliError
 }
 
 fn written(files: &MonitoringFiles, directory: &str) -> String {
-    let members = files.members.len();
-    let mut text =
-        format!("{directory}/alerts.yaml: rules for Prometheus about {} ({members} members)\n", files.cluster);
+    let members = match files.members.len() {
+        1 => "1 member".to_owned(),
+        count => format!("{count} members"),
+    };
+    let mut text = format!("{directory}/alerts.yaml: rules for Prometheus about {} ({members})\n", files.cluster);
     text.push_str(&format!("{directory}/dashboard.json: a dashboard for Grafana\n"));
     if files.local.is_empty() {
         text.push_str(&format!("{directory}/targets.yaml: the members, for file_sd_configs of Prometheus\n"));
     } else {
         text.push_str(&format!(
-            "no targets.yaml: {} serve metrics on their own hosts only. Set etcd_metrics_address, and run windlass apply\n",
+            "no targets.yaml: only their own hosts reach the metrics of {}. Set etcd_metrics_address, and run windlass apply\n",
             files.local.join(", "),
         ));
     }
