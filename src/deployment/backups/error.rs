@@ -35,6 +35,10 @@ pub enum BackupError {
          nothing was copied\nhint: windlass status shows whether local backups are made; after a restore, use a new directory", path.display()
     )]
     Older { path: PathBuf, revision: u64, newest: String, known: u64 },
+    #[error(
+        "{} is there, and is damaged: windlass etcd backups says how; nothing was copied\nhint: remove it, and run this again", path.display()
+    )]
+    DamagedCopy { path: PathBuf },
 }
 
 pub(in crate::deployment) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BackupError {

@@ -211,6 +211,10 @@ pub(super) fn finish_backup(
     sync(staging.path()).map_err(io_error(staging.path()))?;
     let name = format!("{}-r{revision}", timestamp(time));
     let path = directory.join(&name);
+    // Of a local backup: a good copy would have been found by its digest.
+    if taken.taken.is_some() && path.symlink_metadata().is_ok() {
+        return Err(BackupError::DamagedCopy { path });
+    }
     fs::rename(staging.path(), &path).map_err(io_error(&path))?;
     // Its directory has another name by now, so that nothing is removed with it.
     drop(staging.directory.keep());
