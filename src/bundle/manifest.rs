@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::seal::is_signature;
+use crate::value::terminal::alters_display;
 use crate::value::vault::Keyring;
 use crate::value::{Value, yaml};
 
@@ -88,7 +89,7 @@ impl Manifest {
             let Item { component, version, architecture, file, size: _, sha256, source } = item;
             let source = source.as_deref().unwrap_or_default();
             for text in [component, version, architecture, file, source] {
-                if text.contains(is_hostile) {
+                if text.contains(alters_display) {
                     return Err(Error::new(format!("{}: {text:?} has control characters", path.display())));
                 }
             }
@@ -104,11 +105,6 @@ impl Manifest {
         let style = yaml::YamlStyle { sort_keys: false, width: 200, ..yaml::YamlStyle::default() };
         yaml::emit(&Value::from(Serde(self)), &style)
     }
-}
-
-/// Whether it controls a terminal, or turns the direction of what follows.
-fn is_hostile(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a path stays below where it is joined to.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::value::terminal::alters_display;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {
     Green,
@@ -27,23 +29,22 @@ impl Colour {
     }
 }
 
-/// Whether a terminal would obey it, or show what follows in another order.
-fn obeyed(c: char) -> bool {
-    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() && !matches!(c, '\n' | '\t') || turns
+/// Whether it is shown as an escape: lines and tabs of an output stay.
+fn escaped(c: char) -> bool {
+    alters_display(c) && !matches!(c, '\n' | '\t')
 }
 
 /// The text without what a terminal would obey: a host's answer may hold escape sequences.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(obeyed) {
+    if !text.contains(escaped) {
         return Cow::Borrowed(text);
     }
     let mut harmless = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
             '\r' => harmless.push_str("\\r"),
-            c if obeyed(c) && u32::from(c) < 256 => harmless.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if obeyed(c) => harmless.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if escaped(c) && u32::from(c) < 256 => harmless.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if escaped(c) => harmless.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => harmless.push(c),
         }
     }
@@ -65,10 +66,10 @@ pub(super) fn indented(text: &str) -> String {
 
 /// JSON without characters that a terminal would obey: JSON's own way to write them leaves some as they are.
 pub(crate) fn plain_json(json: &str) -> Cow<'_, str> {
-    if !json.contains(obeyed) {
+    if !json.contains(escaped) {
         return Cow::Borrowed(json);
     }
-    let written = |c: char| match obeyed(c) {
+    let written = |c: char| match escaped(c) {
         true => format!("\\u{:04x}", u32::from(c)),
         false => c.to_string(),
     };
@@ -83,6 +84,7 @@ mod tests {
     fn nothing_that_a_terminal_obeys_is_left() {
         assert_eq!(harmless("a\u{1b}[2J\u{9b}1m\r\n\tb"), "a\\x1b[2J\\x9b1m\\r\n\tb");
         assert_eq!(harmless("a\u{202e}b"), "a\\u202eb");
+        assert_eq!(harmless("a\u{61c}b\u{2028}c\u{200f}d"), "a\\u061cb\\u2028c\\u200fd");
         assert_eq!(one_line("x\nok: [h2]"), "x\\nok: [h2]");
         assert_eq!(indented("x\nok: [h2]"), "x\n    ok: [h2]");
     }

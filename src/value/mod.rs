@@ -16,6 +16,7 @@ pub mod process;
 pub mod read;
 pub mod secret;
 mod surroundings;
+pub mod terminal;
 #[cfg(test)]
 #[path = "../../tests/shared/program.rs"]
 pub(crate) mod testing;
