@@ -18,7 +18,7 @@ use crate::report::{one_line, plain_json};
 use crate::runs;
 use crate::serve::{
     ALL, AccessStore, AuditEntry, LINK_AGE, Listening, Right, Rights, SealingKey, ServeOptions, TlsFiles, Token,
-    host_fault, new_token, openapi_document, passed_listener, serve,
+    host_fault, new_token, openapi_document, passed_listener, read_webhooks, send_test_message, serve,
 };
 use crate::settings::Settings;
 use crate::value::SecretTexts;
@@ -64,6 +64,9 @@ pub(super) struct ServeArgs {
     /// Refuse the approval of a plan by the person who made it
     #[arg(long)]
     author_may_not_approve: bool,
+    /// File with webhooks, which get messages about runs and plans, in YAML format; only its owner may be able to read it
+    #[arg(long, value_name = "FILE")]
+    webhooks: Option<PathBuf>,
     #[command(flatten)]
     passed_on: PassedOn,
 }
@@ -97,6 +100,15 @@ enum ServeAction {
         /// Output format
         #[arg(short = 'o', long, value_enum, default_value_t = AuditFormat::Table, value_name = "FORMAT")]
         output: AuditFormat,
+    },
+    /// Send a test message to the webhooks of a file, or to one of them; exit code 1 if one does not receive it
+    TestWebhooks {
+        /// File with webhooks, as for `windlass serve --webhooks`
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Name of a webhook (default: all)
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
     },
     /// Print the description of the API: OpenAPI 3.1, as JSON
     Openapi,
@@ -183,6 +195,7 @@ pub(super) fn run_serve(args: &ServeArgs) -> Result<ExitCode, CliError> {
         Some(ServeAction::User { action }) => change_users(action, &settings),
         Some(ServeAction::Token { action }) => change_tokens(action, &settings),
         Some(ServeAction::Audit { output }) => print_audit_log(*output, &settings),
+        Some(ServeAction::TestWebhooks { file, name }) => test_webhooks(file, name.as_deref()),
         Some(ServeAction::Openapi) => {
             print(format!("{:#}\n", openapi_document()))?;
             Ok(ExitCode::Ok)
@@ -243,6 +256,10 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
         process_options: args.passed_on.as_options(),
         max_runs: args.max_runs.into(),
         author_may_not_approve: args.author_may_not_approve,
+        webhooks: match &args.webhooks {
+            Some(file) => read_webhooks(&surroundings().absolute(file), surroundings()).map_err(anyhow::Error::new)?,
+            None => Vec::new(),
+        },
     };
     reporting::log_parts("windlass=info", SecretTexts::default(), None);
     launch::wait(async || {
@@ -262,6 +279,32 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
         };
         serve(options, &user_name(), listening, stop).await.map_err(anyhow::Error::new)?;
         Ok(ExitCode::Ok)
+    })
+}
+
+fn test_webhooks(file: &Path, name: Option<&str>) -> Result<ExitCode, CliError> {
+    let webhooks = read_webhooks(&surroundings().absolute(file), surroundings()).map_err(anyhow::Error::new)?;
+    let wanted: Vec<_> = webhooks.iter().filter(|webhook| name.is_none_or(|name| webhook.name == name)).collect();
+    if wanted.is_empty() {
+        return Err(match name {
+            Some(name) => anyhow!("{} has no webhook {name:?}", file.display()),
+            None => anyhow!("{} has no webhooks", file.display()),
+        }
+        .into());
+    }
+    launch::wait(async || {
+        let mut all_arrived = true;
+        for webhook in wanted {
+            let line = match send_test_message(webhook).await {
+                Ok(()) => format!("{}: delivered\n", webhook.name),
+                Err(why) => {
+                    all_arrived = false;
+                    format!("{}: not delivered: {why}\n", webhook.name)
+                }
+            };
+            print(one_line(line.trim_end()).into_owned() + "\n")?;
+        }
+        Ok(if all_arrived { ExitCode::Ok } else { ExitCode::Error })
     })
 }
 

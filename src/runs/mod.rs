@@ -9,7 +9,7 @@ pub mod recorder;
 mod sqlite;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub use id::RunId;
 pub use record::{
@@ -53,6 +53,8 @@ pub struct RunFilter {
     pub check: Option<bool>,
     /// Those whose end is not recorded only: under way, or ended by force.
     pub open: bool,
+    /// Those that ended at this time or later, or that are open.
+    pub ended_since: Option<SystemTime>,
     /// Those that started before this one.
     pub before: Option<RunId>,
     /// At most so many.

@@ -1,9 +1,10 @@
-//! Who may come in: accounts of people, links that can be used once, sessions, tokens of programs, and the audit log. Only digests of
-//! secrets are stored. Several processes may use the database at once: `windlass serve link` adds a link for a server that is running.
+//! Who may come in: accounts of people, links that can be used once, sessions, tokens of programs, and the audit log; and the messages for
+//! webhooks. Only digests of secrets are stored. Several processes may use the database at once: `windlass serve link` adds a link for a server that is running.
 
 mod accounts;
 mod audit;
 mod sessions;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,6 +21,7 @@ use crate::runs::{Error, open_private_database};
 pub use accounts::Account;
 pub use audit::AuditEntry;
 pub(super) use sessions::OpenSession;
+pub(super) use webhooks::{Attempted, WebhookRecord};
 
 /// The database, beside the store of runs.
 const ACCESS_FILE: &str = "access.db";
@@ -89,6 +91,26 @@ const LAYOUTS: &[&str] = &[
         name TEXT PRIMARY KEY,
         secret TEXT NOT NULL                   -- of proofs that a server has this store: it lets nobody in
     ) STRICT;
+",
+    "
+    CREATE TABLE webhooks (
+        name TEXT PRIMARY KEY,
+        created INTEGER NOT NULL,
+        seen_until INTEGER NOT NULL,           -- what ended before that has its messages
+        last_delivered INTEGER,
+        last_error TEXT                        -- null: the last attempt did not fail
+    ) STRICT;
+    CREATE TABLE messages (
+        webhook TEXT NOT NULL REFERENCES webhooks (name) ON DELETE CASCADE,
+        id TEXT NOT NULL,
+        body TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        next INTEGER,                          -- when it is sent; null: it was delivered, or given up
+        given_up INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (webhook, id)
+    ) STRICT;
+    CREATE INDEX due_messages ON messages (webhook, next) WHERE next IS NOT NULL;
 ",
 ];
 

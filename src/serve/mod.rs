@@ -46,6 +46,7 @@ mod tls;
 mod tokens;
 mod turns;
 mod verb;
+mod webhooks;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -64,6 +65,7 @@ pub use rights::{ALL, Right, Rights};
 pub use sealed::{SealError, SealingKey};
 pub use tls::TlsFiles;
 pub use tokens::new_token;
+pub use webhooks::{Webhook, WebhookError, read_webhooks, send_test_message};
 
 use crate::resource::ForeignResourceLimits;
 use crate::value::mutex::Mutex;
@@ -103,6 +105,8 @@ pub struct ServeOptions {
     pub max_runs: usize,
     /// A plan needs the approval of another person than the one who made it.
     pub author_may_not_approve: bool,
+    /// Who gets messages.
+    pub webhooks: Vec<Webhook>,
 }
 
 /// Why the server cannot start.
@@ -159,6 +163,7 @@ struct Server {
     scans: host_keys::Scans,
     turns: turns::Turns,
     author_may_not_approve: bool,
+    webhooks: Vec<Webhook>,
     hosts: hosts::Hosts,
     address: SocketAddr,
     proof_key: ProofKey,
@@ -180,6 +185,8 @@ impl Server {
         let backups = options.backups.as_deref().map(backup_directory::prepare_backups).transpose()?;
         let mut access = AccessStore::open_access(&options.directory)?;
         access.end_all_sessions()?;
+        let names: Vec<&str> = options.webhooks.iter().map(|webhook| webhook.name.as_str()).collect();
+        access.keep_webhooks(&names, SystemTime::now())?;
         Ok(Arc::new(Server {
             deployments,
             proof_key: access.proof_key()?,
@@ -205,6 +212,7 @@ impl Server {
             scans: host_keys::Scans::default(),
             turns: turns::Turns::default(),
             author_may_not_approve: options.author_may_not_approve,
+            webhooks: options.webhooks,
             hosts: hosts::Hosts::new(address, &options.hosts, tls),
         }))
     }
@@ -270,6 +278,7 @@ pub async fn serve(
     tokio::select! {
         () = connections::serve_connections(listener, dispatch::router(server.clone()), tls) => {}
         () = refusals::write_refusals(server.clone()) => {}
+        () = webhooks::send_messages(server.clone()) => {}
         () = keep_current => {}
         () = stop => {}
     }

@@ -19,6 +19,7 @@ use super::deployments::DeploymentFile;
 use super::file_state::FileState;
 use super::plan_kinds::{AnyPlan, PlannedWork};
 use super::problem::Problem;
+use super::webhooks::PlanSummary;
 use super::{Server, answers, runs};
 use crate::runs::{RecordedRun, RunFilter, RunId, timestamp_text};
 use crate::value::mutex::Mutex;
@@ -252,6 +253,19 @@ pub(super) fn approved_plan(
         return Err(Problem::conflict("RemovalsNotConfirmed", detail));
     }
     Ok(server.processes.plan_path(run).display().to_string())
+}
+
+/// The plan of a run, if it waits for approval.
+pub(super) fn waiting_plan(server: &Server, run: RunId) -> Result<Option<PlanSummary>, Problem> {
+    let Some(read) = read_plan(server, run)? else { return Ok(None) };
+    let plan = &read.plan;
+    let waits = why_not(server, run, plan)?.is_none();
+    let summary = || PlanSummary {
+        operation: plan.work().sub_command(),
+        digest: read.digest.clone(),
+        removals: plan.removals().to_vec(),
+    };
+    Ok(waits.then(summary))
 }
 
 pub(super) async fn show_plan(call: Call) -> Result<Response, Problem> {

@@ -26,6 +26,7 @@ use super::sessions::{self, CreatedSession, NewPassword, NewSession, Session, Se
 use super::tasks::{self, RunTasks};
 use super::tokens::{self, CreatedToken, NewToken, TokenAnswer};
 use super::verb::Verb;
+use super::webhooks::{self, WebhookState};
 use crate::runs::RecordedRun;
 
 /// What a request needs.
@@ -383,6 +384,14 @@ pub(super) static ROUTES: &[Route] = &[
             |call| Box::pin(tokens::list_audit(call)),
         )
     },
+    route(
+        Verb::Get,
+        "/webhooks",
+        "list the webhooks, and what was delivered to them",
+        Needs::Right(Admin),
+        AnswerBody::Json(schema::<List<WebhookState>>),
+        |call| Box::pin(webhooks::list_webhooks(call)),
+    ),
     Route {
         query: &[("nonce", "64 digits from 0 to f, other ones each time")],
         ..route(

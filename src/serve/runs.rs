@@ -286,7 +286,7 @@ fn run_answer(run: &RecordedRun, deployment: &str) -> Result<Response, Problem> 
 }
 
 /// Whether a run changes nothing.
-fn is_look(run: &RecordedRun) -> bool {
+pub(super) fn is_look(run: &RecordedRun) -> bool {
     run.start.check || ["status", "plan", "etcd check", "etcd verify"].contains(&run.start.command.as_str())
 }
 

@@ -140,7 +140,7 @@ fn is_below(path: &Path, directory: &Path) -> bool {
 
 /// Whether a file with this owner and mode is for root and this user alone. systemd gives a unit's user access with an ACL, whose mask
 /// the mode shows as bits of the group.
-fn is_private(owner: u32, mode: u32, is_of_unit: bool) -> bool {
+pub(super) fn is_private(owner: u32, mode: u32, is_of_unit: bool) -> bool {
     let me = rustix::process::geteuid().as_raw();
     let others = if is_of_unit && owner == 0 { 0o027 } else { 0o077 };
     [0, me].contains(&owner) && mode & others == 0

@@ -18,6 +18,7 @@ mod stops;
 mod streams;
 mod tls;
 mod turns;
+mod webhooks;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -106,6 +107,7 @@ impl Fixture {
             process_options: Vec::new(),
             max_runs: 4,
             author_may_not_approve: false,
+            webhooks: Vec::new(),
         };
         change(&mut options);
         let tls = options.tls.clone().map(|files| super::tls::ServerTls::read_certificate(files).unwrap());

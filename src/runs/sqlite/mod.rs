@@ -181,12 +181,14 @@ impl RunStore for SqliteStore {
         let prefix = filter.prefix.as_ref().map(|prefix| prefix.to_ascii_lowercase());
         let limit = filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let before = filter.before.map(|run| run.to_string());
+        let ended_since = filter.ended_since.map(millis);
         let condition = "(?1 IS NULL OR deployment = ?1) AND (?2 IS NULL OR substr(id, 1, length(?2)) = ?2)
              AND (?3 IS NULL OR command = ?3) AND (?4 IS NULL OR id < ?4) AND (NOT ?5 OR ended IS NULL) AND (?6 IS NULL OR check_mode = ?6)
+             AND (?8 IS NULL OR ended IS NULL OR ended >= ?8)
              ORDER BY id DESC LIMIT ?7";
         let found = self.select(
             condition,
-            params![filter.deployment, prefix, filter.command, before, filter.open, filter.check, limit],
+            params![filter.deployment, prefix, filter.command, before, filter.open, filter.check, limit, ended_since],
         )?;
         let settled = found.into_iter().map(|run| match is_unsettled(&run) {
             true => Ok(self.read_run(run.start.id)?.unwrap_or(run)),

@@ -18,7 +18,7 @@ const LOGINS: [Option<&str>; 8] = [
 
 /// What each answers: of a path of the deployment prod and of a run of it. 409, 404 NoPlan and 422 are what becomes of a request that
 /// was let through.
-const EXPECTED: [(&str, &str); 33] = [
+const EXPECTED: [(&str, &str); 34] = [
     ("POST /sessions", "422 422 422 422 422 422 422 422"),
     ("GET /session", "401 200 200 200 200 200 200 200"),
     ("DELETE /session", "401 400 400 400 400 400 400 400"),
@@ -53,6 +53,7 @@ const EXPECTED: [(&str, &str); 33] = [
     ("POST /tokens", "401 403 403 403 403 403 422 422"),
     ("DELETE /tokens/{token}", "401 403 403 403 403 403 404 404"),
     ("GET /audit", "401 403 403 403 403 403 200 200"),
+    ("GET /webhooks", "401 403 403 403 403 403 200 200"),
     ("GET /proof", "400 400 400 400 400 400 400 400"),
     ("GET /openapi.json", "200 200 200 200 200 200 200 200"),
 ];

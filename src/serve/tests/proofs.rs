@@ -23,6 +23,7 @@ async fn listen(fixture: &Fixture) -> (SocketAddr, oneshot::Sender<()>) {
         process_options: Vec::new(),
         max_runs: 4,
         author_may_not_approve: false,
+        webhooks: Vec::new(),
         backups: None,
         keep_backups: None,
     };

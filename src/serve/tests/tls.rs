@@ -45,6 +45,7 @@ fn options(directory: &Path, listen: &str) -> ServeOptions {
         process_options: Vec::new(),
         max_runs: 4,
         author_may_not_approve: false,
+        webhooks: Vec::new(),
         backups: None,
         keep_backups: None,
     }
