@@ -19,7 +19,6 @@ use super::deployments::DeploymentFile;
 use super::file_state::FileState;
 use super::plan_kinds::{AnyPlan, PlannedWork};
 use super::problem::Problem;
-use super::webhooks::PlanSummary;
 use super::{Server, answers, runs};
 use crate::runs::{RecordedRun, RunFilter, RunId, timestamp_text};
 use crate::value::mutex::Mutex;
@@ -253,6 +252,13 @@ pub(super) fn approved_plan(
         return Err(Problem::conflict("RemovalsNotConfirmed", detail));
     }
     Ok(server.processes.plan_path(run).display().to_string())
+}
+
+/// A plan that waits for approval.
+pub(super) struct PlanSummary {
+    pub operation: &'static str,
+    pub digest: String,
+    pub removals: Vec<String>,
 }
 
 /// The plan of a run, if it waits for approval.

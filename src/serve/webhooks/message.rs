@@ -8,6 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
 
+use super::super::plans::PlanSummary;
 use super::settings::{Webhook, WebhookEvent, WebhookFormat};
 use crate::http::{HttpError, Request, from_here};
 use crate::runs::{RecordedRun, timestamp_text};
@@ -24,13 +25,6 @@ pub(super) struct Occurrence<'a> {
     pub plan: Option<PlanSummary>,
     /// Where the page shows it.
     pub url: String,
-}
-
-/// A plan that waits for approval.
-pub(in crate::serve) struct PlanSummary {
-    pub operation: &'static str,
-    pub digest: String,
-    pub removals: Vec<String>,
 }
 
 impl Occurrence<'_> {

@@ -20,8 +20,6 @@ use super::{Server, plans, runs};
 use crate::runs::{RecordedRun, RunFilter, RunOutcome, timestamp_text};
 use message::{Delivery, Occurrence, deliver};
 
-pub(super) use message::PlanSummary;
-
 pub use settings::{Webhook, WebhookError, read_webhooks};
 use settings::{WebhookEvent, WebhookFormat};
 
@@ -139,7 +137,7 @@ fn collect(server: &Server, webhook: &Webhook, now: SystemTime) -> Result<(), Pr
     Ok(server.access.lock().add_webhook_messages(&webhook.name, &messages, now)?)
 }
 
-/// What a webhook is told about a run that has ended. None: nothing.
+/// What a webhook gets about a run that has ended. None: nothing.
 fn occurrence<'a>(server: &Server, webhook: &Webhook, run: &'a RecordedRun) -> Option<Occurrence<'a>> {
     let deployment = run.summary.deployment.as_deref()?;
     let wants = |event| webhook.wants_event(event, deployment);
@@ -152,7 +150,7 @@ fn occurrence<'a>(server: &Server, webhook: &Webhook, run: &'a RecordedRun) -> O
         return of(WebhookEvent::RunSucceeded);
     }
     let mut occurrence = of(WebhookEvent::PlanReady)?;
-    // A plan that cannot be read must not keep back what is told about others.
+    // A plan that cannot be read must not keep back messages about others.
     occurrence.plan = plans::waiting_plan(server, run.start.id).unwrap_or_else(|problem| {
         tracing::debug!("cannot read the plan of run {}: {}", run.start.id, problem.detail);
         None
