@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Another user, another place of the write-ahead log, and a quota that the database has outgrown: each would stop members or
+# Another user, another place of the write-ahead log, a directory of backups that others need, and a quota that the database has outgrown: each would stop members or
 # writes. What is refused has changed nothing. A database that is full gets a higher quota.
 a_cluster
 well
@@ -16,6 +16,20 @@ refused() { # WORDS OPTION...
 refused 'runs as the user etcd, but etcd_user is other' -e etcd_user=other
 refused 'has its write-ahead log in its data directory' -e '{"etcd_flags": {"wal-dir": "/var/lib/etcd/data/other"}}'
 refused 'must be below etcd_data_dir' -e '{"etcd_flags": {"wal-dir": "/srv/wal"}}'
+
+# A directory that etcd and others need does not become one for backups, which only root can read.
+modes() { for host in h1 h2 h3; do on "$host" 'stat -c "%n %a %U" /var/lib /var/lib/etcd /etc/etcd'; done; }
+before=$(modes)
+mapfile -t deployment < <(apply_arguments)
+for directory in /var/lib /var/lib/etcd /etc/etcd; do
+  refused "etcd_local_backup_dir is $directory, which has the mode 07[0-9]+: a backup has everything in etcd" \
+    -e etcd_local_backup_minutes=60 -e "etcd_local_backup_dir=$directory"
+  windlass etcd backup "${deployment[@]}" -e "etcd_snapshot_dir=$directory" "$scratch/backups"
+  exits 1
+  says "etcd_snapshot_dir is $directory, which has the mode"
+done
+[ "$before" = "$(modes)" ] || broken "a directory has another mode: $(modes)"
+healthy
 
 filled() { head -c 1000000 /dev/zero | tr '\0' x | etcdctl put "e2e/filled/$1" >/dev/null; }
 for i in $(seq 12); do filled "$i"; done
