@@ -253,7 +253,7 @@ fn alarms(cluster: &Cluster) -> Finding {
     }
     refusal(
         alarms.join(", "),
-        "NOSPACE: raise etcd_quota_backend_bytes and run playbooks/etcd.yml, which clears the alarm; CORRUPT: find the member that \
+        "NOSPACE: raise etcd_quota_backend_bytes and run windlass apply, which clears the alarm; CORRUPT: find the member that \
          differs with windlass etcd verify",
     )
 }
@@ -286,7 +286,7 @@ fn versions(cluster: &Cluster) -> Finding {
             refusal(text, "members may differ by one minor version: complete the upgrade")
         }
         (Some(low), Some(high)) if low != high => {
-            (CheckState::Warning, text, "an upgrade is not complete: run playbooks/etcd.yml again")
+            (CheckState::Warning, text, "an upgrade is not complete: run windlass apply again")
         }
         _ => ok(text),
     }
@@ -326,7 +326,7 @@ fn database(cluster: &Cluster) -> Finding {
     let found = format!("{name} {} MiB, {:.0} % of its quota", size / MIB, part * 100.0);
     match part < FULLEST {
         true => ok(found),
-        false => refusal(found, "run etcdctl compact and etcdctl defrag, or raise etcd_quota_backend_bytes"),
+        false => refusal(found, "run windlass etcd defrag --compact, or raise etcd_quota_backend_bytes"),
     }
 }
 

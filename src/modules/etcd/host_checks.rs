@@ -57,7 +57,7 @@ pub(super) fn certificates(hosts: &[HostFigures], limits: Limits) -> Finding {
     let found = format!("{least} days left on {name}");
     match least >= limits.days {
         true => ok(found),
-        false => refusal(found, "renew them: run playbooks/etcd.yml"),
+        false => refusal(found, "renew them: run windlass apply"),
     }
 }
 
