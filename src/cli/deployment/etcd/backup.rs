@@ -40,7 +40,8 @@ pub(super) struct BackupsArgs {
     format: Format,
 }
 
-/// Takes a snapshot and keeps it. The exit code is 2 if something failed besides, 4 if a host did not answer.
+/// Takes a snapshot and keeps it. The exit code is 1 if there is no backup; if it is complete, 2 if something else failed, 4 if a host did
+/// not answer.
 pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     let directory = working_directory()?.join(&args.directory);
     let mut command = args.site.command("etcd backup").option("--keep", args.keep);
@@ -87,7 +88,7 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// Lists backups, and reads each of them in full. The exit code is 2 if one is damaged, or if there is none.
+/// Lists backups, and reads each of them in full. The exit code is 2 if one is damaged, 1 if there is none.
 pub(super) fn print_backups(args: &BackupsArgs) -> Result<ExitCode, CliError> {
     let directory = working_directory()?.join(&args.directory);
     let all = backups::list_backups(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
