@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::batch::Batch;
 use super::host::{HostRun, HostState};
 use super::notify::{handlers_named, snapshot};
-use super::{include, meta, task};
+use super::{failure_limit, include, meta, task};
 use crate::playbook::Task;
 
 /// `meta: flush_handlers`, on those hosts of a group that still go.
@@ -23,7 +23,7 @@ pub(super) async fn on_request(batch: &Arc<Batch>, meta: &Arc<Task>, hosts: Vec<
     let (chosen, skipped) = meta::choose(batch, meta, going);
     let mut after = flush(batch, chosen, batch.play.force_handlers).await;
     after.extend(skipped);
-    task::spread_failure(batch, meta, &mut after);
+    failure_limit::spread_failure(batch, meta, &mut after);
     after.extend(rest);
     after.sort_by_key(|host| host.order);
     after

@@ -7,11 +7,12 @@ use futures::future::BoxFuture;
 
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered};
+use super::failure_limit::spread_failure;
 use super::host::{HostRun, HostState, IncludeLayer};
 use super::item::{Item, blank, failure_of};
 use super::keyword::{self, Refused};
 use super::masking::HIDDEN;
-use super::task::{spread_failure, start_of};
+use super::task::start_of;
 use super::{block, loops, step};
 use crate::playbook::load::EntryPoint;
 use crate::playbook::{Handler, Include, IncludeWhat, Role, SourceValue, Step};

@@ -10,6 +10,7 @@ mod block;
 mod command_event;
 mod event;
 mod fact_cache;
+mod failure_limit;
 mod handlers;
 mod hooks;
 mod host;

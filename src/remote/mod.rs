@@ -12,8 +12,8 @@ mod download;
 mod execute;
 mod facts;
 mod frames;
-mod hold;
 mod job;
+mod lease;
 pub mod lock;
 mod probe;
 mod quote;
@@ -34,8 +34,8 @@ use indexmap::IndexMap;
 use crate::value::Secret;
 
 pub use facts::gathers;
-pub use hold::{DeploymentLease, Lease, LockProof, RootSessions, uptime};
 pub use job::{HostTime, JobPlace, JobResult, JobState};
+pub use lease::{DeploymentLease, Lease, LockProof, RootSessions, uptime};
 pub use sessions::Sessions;
 pub use upload::ExpectedDigest;
 

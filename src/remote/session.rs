@@ -61,7 +61,7 @@ pub(super) struct Session {
     /// Its own, on the host.
     pub(super) directory: String,
     pub(super) account: Arc<Account>,
-    /// It can show its run's hold; see `hold.rs`.
+    /// It can show its run's hold; see `lease.rs`.
     pub(super) bears: bool,
     /// What it is asked now changes something.
     pub(super) guards: bool,
