@@ -187,7 +187,11 @@ impl<'a> Item<'a> {
         let mut attempt = 1;
         loop {
             self.scope = outer.clone();
-            let (mut result, effects) = self.attempt(delegate).await;
+            let (mut result, effects) = match self.attempt(delegate).await {
+                Ok(done) => done,
+                // Nothing was done that `failed_when` or another attempt could make right.
+                Err(error) => return failed_to_render(&error),
+            };
             if let Err(error) = self.judge(&mut result, (attempts > 1).then_some(attempt)) {
                 // The report shows the first error, not that its result has no such value. What the module
                 // did is still reported.
@@ -234,14 +238,15 @@ impl<'a> Item<'a> {
     }
 
     /// Runs the module once.
-    async fn attempt(&self, delegate: Option<&Delegate>) -> (TaskResult, Vec<Effect>) {
-        let limit = match self.number_keyword(("timeout", self.task.keywords.timeout.as_ref())) {
-            Ok(limit) => limit.and_then(seconds),
-            Err(error) => return failed_to_render(&error),
-        };
+    ///
+    /// # Errors
+    /// The module did not run, as an argument or a keyword could not be rendered.
+    async fn attempt(&self, delegate: Option<&Delegate>) -> Result<(TaskResult, Vec<Effect>), template::Error> {
+        let limit = self.number_keyword(("timeout", self.task.keywords.timeout.as_ref()))?.and_then(seconds);
         let apart = match self.apart() {
             Ok(apart) => apart,
-            Err(error) => return (from_error(&error), Vec::new()),
+            Err(modules::Error::Template(error)) => return Err(error),
+            Err(error) => return Ok((from_error(&error), Vec::new())),
         };
         let job = apart.filter(|apart| apart.kind == Async::Job).map(|apart| apart.limit);
         let limit = apart.filter(|_| job.is_none()).map(|apart| apart.limit).or(limit);
@@ -250,25 +255,26 @@ impl<'a> Item<'a> {
             None => work.await,
             Some(limit) => match tokio::time::timeout(limit, work).await {
                 Ok(done) => done,
-                Err(_) => return (timed_out(limit), Vec::new()),
+                Err(_) => return Ok((timed_out(limit), Vec::new())),
             },
         };
-        match (done, apart) {
+        Ok(match (done, apart) {
             (Ok(done), _) if done.outcome.values.values().any(is_too_deep) => {
                 let message = format!("its value has more than {DEEPEST} nested lists and mappings");
                 (from_error(&modules::Error::failed(message)), Vec::new())
             }
             (Ok(done), Some(apart)) => self.follow(delegate, apart, done).await,
             (Ok(done), None) => finished(done),
-            (Err(error), _) => (from_error(&error), Vec::new()),
-        }
+            (Err(ModuleError::NotRendered(error)), _) => return Err(error),
+            (Err(ModuleError::Other(error)), _) => (from_error(&error), Vec::new()),
+        })
     }
 
     async fn module(
         &self,
         delegate: Option<&Delegate>,
         apart: Option<Duration>,
-    ) -> Result<ModuleResult, modules::Error> {
+    ) -> Result<ModuleResult, ModuleError> {
         let job = &self.batch.run.job;
         let entry = modules::entry_of_doc(self.task.action.doc);
         // Once for all attempts, as in Ansible.
@@ -313,7 +319,9 @@ impl<'a> Item<'a> {
                 let remote = self.remote(delegate).await?;
                 (entry.run)(args, Some(&remote), &here).await
             }
-        }?;
+        }
+        // A file that the module renders is its own affair: its answer is that it failed.
+        .map_err(ModuleError::Other)?;
         let own = done.outcome.values.get("warnings").and_then(|own| own.try_iter().ok());
         let own: Vec<Value> = own.into_iter().flatten().collect();
         own.iter().filter(|_| !no_log).for_each(|warning| tell(warning.to_string()));
@@ -405,6 +413,28 @@ impl<'a> Item<'a> {
                 let (before, error) = (result.message.take().unwrap_or_default(), template_message(&error));
                 result.message = Some(if before.contains(&error) { before } else { format!("{before}\n{error}") });
             }
+        }
+    }
+}
+
+/// Why a module gave no result.
+enum ModuleError {
+    /// It did not run, as an argument or a keyword could not be rendered.
+    NotRendered(template::Error),
+    Other(modules::Error),
+}
+
+impl From<template::Error> for ModuleError {
+    fn from(error: template::Error) -> Self {
+        ModuleError::NotRendered(error)
+    }
+}
+
+impl From<modules::Error> for ModuleError {
+    fn from(error: modules::Error) -> Self {
+        match error {
+            modules::Error::Template(error) => ModuleError::NotRendered(error),
+            other => ModuleError::Other(other),
         }
     }
 }

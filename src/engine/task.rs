@@ -239,8 +239,8 @@ async fn settle(
     for (effect, delegate) in std::mem::take(&mut all.effects) {
         apply(batch, task, host, effect, delegate, &mut left).await;
     }
-    let notifies = matches!(all.result.status, Status::Changed | Status::Ignored) && all.result.changed;
-    if notifies && let Err(message) = notify::notify(batch, task, host) {
+    // A failure that is ignored notifies nobody, as in Ansible.
+    if all.result.status == Status::Changed && let Err(message) = notify::notify(batch, task, host) {
         all.result.status = Status::Failed;
         all.result.message = Some(message);
     }
