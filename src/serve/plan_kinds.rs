@@ -22,11 +22,18 @@ pub(super) enum PlannedWork {
     Rollback,
     /// To renew the control plane's certificates that are due.
     Certificates,
+    /// To give the unused space of etcd's databases back.
+    EtcdDefrag,
 }
 
 impl PlannedWork {
-    pub(super) const EVERY: [PlannedWork; 4] =
-        [PlannedWork::Apply, PlannedWork::Upgrade, PlannedWork::Rollback, PlannedWork::Certificates];
+    pub(super) const EVERY: [PlannedWork; 5] = [
+        PlannedWork::Apply,
+        PlannedWork::Upgrade,
+        PlannedWork::Rollback,
+        PlannedWork::Certificates,
+        PlannedWork::EtcdDefrag,
+    ];
 
     /// The sub-command that does it.
     pub(super) fn sub_command(self) -> &'static str {
@@ -35,7 +42,13 @@ impl PlannedWork {
             PlannedWork::Upgrade => "upgrade",
             PlannedWork::Rollback => "rollback",
             PlannedWork::Certificates => "certificates",
+            PlannedWork::EtcdDefrag => "etcd defrag",
         }
+    }
+
+    /// Its name in the API.
+    pub(super) fn api_name(self) -> String {
+        self.sub_command().replace(' ', "_")
     }
 
     /// The sub-command whose runs make plans for it, and whether these are dry runs of the same name.
@@ -49,7 +62,7 @@ impl PlannedWork {
     /// The command that makes a plan, without the deployment and the file.
     pub(super) fn planning_words(self) -> Vec<&'static str> {
         let (command, is_check) = self.planning_command();
-        [command].into_iter().chain(is_check.then_some("--check")).collect()
+        command.split(' ').chain(is_check.then_some("--check")).collect()
     }
 
     /// The command that carries a plan out, without the file.
@@ -59,7 +72,7 @@ impl PlannedWork {
             PlannedWork::Apply => &["--max-removals", &most],
             _ => &["--plan"],
         };
-        let words = [self.sub_command(), "--yes"].into_iter().chain(options.iter().copied());
+        let words = self.sub_command().split(' ').chain(["--yes"]).chain(options.iter().copied());
         words.map(str::to_owned).chain([plan]).collect()
     }
 }
@@ -186,7 +199,7 @@ impl AnyPlan {
                 let mut hosts: Vec<&str> =
                     plan.found.counts().into_keys().filter(|host| *host != "localhost").collect();
                 hosts.sort_unstable();
-                let stage = work.sub_command();
+                let stage = work.api_name();
                 vec![serde_json::json!({"stage": stage, "state": state, "hosts": hosts, "found": plan.found})]
             }
         }
@@ -212,7 +225,13 @@ mod tests {
         assert_eq!(read(&operation(1, "rollback --component webhook")), Ok(PlannedWork::Rollback));
         assert_eq!(read(&operation(1, "certificates")), Ok(PlannedWork::Certificates));
         assert_eq!(read(&operation(2, "upgrade")), Err("PlanIsOld"));
-        for damaged in [operation(1, "etcd defrag"), operation(1, "apply"), operation(1, "x"), "{}".to_owned()] {
+        for damaged in [
+            operation(1, "etcd defrag"),
+            operation(1, "etcd recover"),
+            operation(1, "apply"),
+            operation(1, "x"),
+            "{}".to_owned(),
+        ] {
             assert_eq!(read(&damaged), Err("PlanDamaged"), "{damaged}");
         }
         assert_eq!(read(r#"{"windlass_plan": 5, "stages": {}}"#), Err("PlanIsOld"));
@@ -222,9 +241,10 @@ mod tests {
     #[test]
     fn what_a_plan_is_for_is_named_as_its_sub_command() {
         for work in PlannedWork::EVERY {
-            assert_eq!(serde_json::json!(work), work.sub_command());
-            assert_eq!(work.carrying_out(2, "p".into())[0], work.sub_command());
-            assert_eq!(work.planning_words()[0], work.planning_command().0);
+            assert_eq!(serde_json::json!(work), work.api_name());
+            let words = work.carrying_out(2, "p".into()).join(" ");
+            assert!(words.starts_with(&format!("{} --yes", work.sub_command())), "{words}");
+            assert!(work.planning_words().join(" ").starts_with(work.planning_command().0));
         }
     }
 }

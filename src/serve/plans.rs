@@ -177,6 +177,7 @@ fn why_not(server: &Server, run: RunId, plan: &AnyPlan) -> Result<Option<(&'stat
                 PlannedWork::Upgrade => "an upgrade has",
                 PlannedWork::Rollback => "a rollback has",
                 PlannedWork::Certificates => "a renewal of certificates has",
+                PlannedWork::EtcdDefrag => "a defragmentation of etcd has",
             };
             let detail = format!("{what} begun since it was made (run {})", later.start.id);
             return Ok(Some(("PlanIsOld", detail)));
@@ -256,7 +257,7 @@ pub(super) fn approved_plan(
 
 /// A plan that waits for approval.
 pub(super) struct PlanSummary {
-    pub operation: &'static str,
+    pub operation: String,
     pub digest: String,
     pub removals: Vec<String>,
 }
@@ -267,7 +268,7 @@ pub(super) fn waiting_plan(server: &Server, run: RunId) -> Result<Option<PlanSum
     let plan = &read.plan;
     let waits = why_not(server, run, plan)?.is_none();
     let summary = || PlanSummary {
-        operation: plan.work().sub_command(),
+        operation: plan.work().api_name(),
         digest: read.digest.clone(),
         removals: plan.removals().to_vec(),
     };

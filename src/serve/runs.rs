@@ -57,6 +57,8 @@ pub(super) enum StartRun {
     Rollback { plan: String, digest: String },
     /// Carry out the plan of a renewal of certificates. Needs the right approve.
     Certificates { plan: String, digest: String },
+    /// Carry out the plan of a defragmentation of etcd. Needs the right approve.
+    EtcdDefrag { plan: String, digest: String },
     /// Take a backup of etcd, in the server's directory of backups. Needs the right approve.
     EtcdBackup {},
 }
@@ -75,6 +77,7 @@ impl StartRun {
             StartRun::Upgrade { plan, digest } => (PlannedWork::Upgrade, plan, digest, &NO_REMOVALS),
             StartRun::Rollback { plan, digest } => (PlannedWork::Rollback, plan, digest, &NO_REMOVALS),
             StartRun::Certificates { plan, digest } => (PlannedWork::Certificates, plan, digest, &NO_REMOVALS),
+            StartRun::EtcdDefrag { plan, digest } => (PlannedWork::EtcdDefrag, plan, digest, &NO_REMOVALS),
         };
         Some(Approval { work, plan, digest, removals, person })
     }

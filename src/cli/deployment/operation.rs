@@ -30,7 +30,7 @@ pub(super) struct OperationArgs {
 
 /// A dry run that somebody approves before it is carried out.
 #[derive(Debug, Args)]
-struct SavedArgs {
+pub(super) struct SavedArgs {
     /// With --check: save what would be done to this file, for --plan FILE
     #[arg(short = 'o', long, value_name = "FILE", requires = "check")]
     out: Option<PathBuf>,
@@ -108,7 +108,7 @@ pub(super) fn run_operation(args: &OperationArgs, operation: Operation) -> Resul
 }
 
 /// As [`run_operation`]; or saves what it would change, or carries out what was saved.
-fn run_or_save(args: &OperationArgs, saved: &SavedArgs, operation: Operation) -> Result<ExitCode, CliError> {
+pub(super) fn run_or_save(args: &OperationArgs, saved: &SavedArgs, operation: Operation) -> Result<ExitCode, CliError> {
     let name = operation.name();
     let plan = saved.plan.as_deref().map(|file| load_operation(file, name)).transpose()?;
     let operation = plan.as_ref().and_then(OperationPlan::planned_operation).unwrap_or(operation);

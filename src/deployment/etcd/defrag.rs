@@ -1,11 +1,13 @@
 //! What the defragmentation of etcd's databases is asked for.
 
+use serde::{Deserialize, Serialize};
+
 use super::check::skipping;
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
 /// None: the role's own limits.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Defragmentation {
     /// Whether the history of the keys is removed first.
     pub compacts: bool,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Changes, Control, Error, LockRequest, Observed, Operation, PreparedOperation, Site};
+use crate::deployment::etcd::defrag::Defragmentation;
 use crate::deployment::lock::holder;
 use crate::deployment::plan::digest_to_hex;
 use crate::deployment::recorded_operation::RecordedOperation;
@@ -22,6 +23,9 @@ pub struct OperationPlan {
     /// Of an upgrade, if it is not the one that the inventory names. Absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<PathBuf>,
+    /// Of a defragmentation: what is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defragmentation: Option<Defragmentation>,
     pub deployment: String,
     /// Seconds since 1970.
     pub made: u64,
@@ -38,14 +42,15 @@ pub struct OperationPlan {
 impl OperationPlan {
     /// What is to be done. None: dry runs of this operation are not saved.
     pub fn planned_operation(&self) -> Option<Operation> {
-        match (&self.operation, &self.bundle) {
-            (RecordedOperation::Upgrade { component }, bundle) => {
+        match (&self.operation, &self.bundle, &self.defragmentation) {
+            (RecordedOperation::Upgrade { component }, bundle, None) => {
                 Some(Operation::Upgrade { component: component.clone(), bundle: bundle.clone() })
             }
-            (RecordedOperation::Rollback { component }, None) => {
+            (RecordedOperation::Rollback { component }, None, None) => {
                 Some(Operation::Rollback { component: component.clone() })
             }
-            (RecordedOperation::RenewCertificates, None) => Some(Operation::RenewCertificates),
+            (RecordedOperation::RenewCertificates, None, None) => Some(Operation::RenewCertificates),
+            (RecordedOperation::DefragmentEtcd, None, Some(wanted)) => Some(Operation::DefragmentEtcd(wanted.clone())),
             _ => None,
         }
     }
@@ -98,10 +103,15 @@ impl<'s> PreparedOperation<'s> {
             Operation::Upgrade { bundle, .. } => bundle.clone(),
             _ => None,
         };
+        let defragmentation = match &self.operation {
+            Operation::DefragmentEtcd(wanted) => Some(wanted.clone()),
+            _ => None,
+        };
         let plan = OperationPlan {
             windlass_operation: OPERATION_LAYOUT,
             operation: self.operation.recorded(),
             bundle,
+            defragmentation,
             deployment: self.deployment.name.clone(),
             made: me.since,
             by: me.holder,
@@ -158,6 +168,7 @@ mod tests {
             windlass_operation: OPERATION_LAYOUT,
             operation,
             bundle: None,
+            defragmentation: None,
             deployment: "d".into(),
             made: 1,
             by: "a@b".into(),
@@ -186,6 +197,7 @@ mod tests {
             plan(RecordedOperation::Rollback { component: None }, changes(), &["to 1.18"]),
             OperationPlan { bundle: Some("/srv/other".into()), ..one.clone() },
             OperationPlan { resumes: true, ..one.clone() },
+            OperationPlan { defragmentation: Some(Defragmentation::default()), ..one.clone() },
             OperationPlan { deployment: "e".into(), ..one.clone() },
             OperationPlan { observed: observed(&[("file /a", "2")]), ..one.clone() },
         ] {
@@ -202,6 +214,13 @@ mod tests {
         assert_eq!(planned(upgrade(), Some("/srv/b")), Some(wanted));
         assert_eq!(planned(RecordedOperation::RenewCertificates, None), Some(Operation::RenewCertificates));
         assert_eq!(planned(RecordedOperation::RenewCertificates, Some("/srv/b")), None);
+        let compacting = Defragmentation { compacts: true, ..Defragmentation::default() };
+        let wanted = OperationPlan {
+            defragmentation: Some(compacting.clone()),
+            ..plan(RecordedOperation::DefragmentEtcd, Vec::new(), &[])
+        };
+        let read: OperationPlan = serde_json::from_str(&serde_json::to_string(&wanted).unwrap()).unwrap();
+        assert_eq!(read.planned_operation(), Some(Operation::DefragmentEtcd(compacting)));
         for other in [RecordedOperation::Apply, RecordedOperation::DefragmentEtcd, RecordedOperation::UndoRestore] {
             assert_eq!(planned(other, None), None);
         }

@@ -18,6 +18,7 @@ fn operation_plan(operation: &str) -> OperationPlan {
         windlass_operation: OPERATION_LAYOUT,
         operation: operation.to_owned().try_into().unwrap(),
         bundle: None,
+        defragmentation: (operation == "etcd defrag").then(Default::default),
         deployment: "prod".into(),
         made: 1_800_000_000,
         by: "alice@workstation".into(),
@@ -64,6 +65,7 @@ async fn an_operation_is_carried_out_only_as_it_was_seen() {
         ("rollback", "rollback"),
         ("certificates", "certificates"),
         ("upgrade", "upgrade --component webhook"),
+        ("etcd_defrag", "etcd defrag"),
     ] {
         let fixture = echoing();
         let token = fixture.token("see@prod plan@prod approve@prod");
@@ -80,14 +82,14 @@ async fn an_operation_is_carried_out_only_as_it_was_seen() {
         assert_eq!(stage["found"]["notes"][0], "upgrading to Karmada 1.18.0: webhook");
 
         assert_eq!(carry_out(&fixture, &token, command, (&run, &"0".repeat(64))).await.code(), "OtherDigest");
-        for other in ["apply", "upgrade", "rollback", "certificates"] {
+        for other in ["apply", "upgrade", "rollback", "certificates", "etcd_defrag"] {
             let expected = if other == command { "NotStarted" } else { "OtherOperation" };
             let answer = carry_out(&fixture, &token, other, (&run, &digest)).await;
             assert_eq!(answer.code(), expected, "{other} of {command}");
             if other == command {
                 let printed = answer.json()["detail"].as_str().unwrap().to_owned();
                 let path = fixture.server.processes.plan_path(RunId::parse_id(&run).unwrap());
-                let expected = format!("{command} --yes --plan {} --run-id=", path.display());
+                let expected = format!("{} --yes --plan {} --run-id=", command.replace('_', " "), path.display());
                 assert!(printed.starts_with(&expected), "{printed}");
             }
         }
@@ -107,6 +109,7 @@ async fn a_plan_is_made_by_the_dry_run_of_its_operation() {
         (serde_json::json!({"command": "plan", "operation": "upgrade"}), "upgrade --check"),
         (serde_json::json!({"command": "plan", "operation": "rollback"}), "rollback --check"),
         (serde_json::json!({"command": "plan", "operation": "certificates"}), "certificates --check"),
+        (serde_json::json!({"command": "plan", "operation": "etcd_defrag"}), "etcd defrag --check"),
     ] {
         let printed = start(&fixture, &may, body.clone()).await.json()["detail"].as_str().unwrap().to_owned();
         let expected = format!("{words} -f {}/deployments/prod.yaml --out ", root.display());

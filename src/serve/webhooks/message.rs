@@ -174,7 +174,7 @@ mod tests {
 
     fn sentence(event: WebhookEvent, run: &RecordedRun, removals: Option<&[&str]>) -> String {
         let plan = removals.map(|removals| PlanSummary {
-            operation: "apply",
+            operation: "apply".into(),
             digest: "d".into(),
             removals: removals.iter().map(|name| (*name).to_owned()).collect(),
         });

@@ -31,13 +31,15 @@ etcdctl put windlass-e2e refused && broken "etcd accepts a write"
 sizes >"$scratch/full"
 before=$(leader)
 # What it would do, on a cluster that stays as it is.
-windlass etcd defrag --compact --check "${deployment[@]}"
+windlass etcd defrag --compact --check --out "$scratch/defrag.json" "${deployment[@]}"
 exits 0
 says 'the history of the keys of etcd before revision [0-9]+ would be removed'
 says 'would clear the alarm NOSPACE'
 etcdctl alarm list | matches NOSPACE || broken "a dry run cleared the alarm"
 sizes | cmp - "$scratch/full" || broken "a dry run changed a database"
-windlass etcd defrag --compact --yes "${deployment[@]}"
+windlass etcd defrag --compact --yes --plan "$scratch/defrag.json"
+exits 2
+windlass etcd defrag --yes --plan "$scratch/defrag.json" "${deployment[@]:2}"
 exits 0
 says 'h1: [0-9]+ MiB freed; it answered no client for '
 healthy
