@@ -270,11 +270,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    async fn module(
-        &self,
-        delegate: Option<&Delegate>,
-        apart: Option<Duration>,
-    ) -> Result<ModuleResult, ModuleError> {
+    async fn module(&self, delegate: Option<&Delegate>, apart: Option<Duration>) -> Result<ModuleResult, ModuleError> {
         let job = &self.batch.run.job;
         let entry = modules::entry_of_doc(self.task.action.doc);
         // Once for all attempts, as in Ansible.

@@ -240,7 +240,9 @@ async fn settle(
         apply(batch, task, host, effect, delegate, &mut left).await;
     }
     // A failure that is ignored notifies nobody, as in Ansible.
-    if all.result.status == Status::Changed && let Err(message) = notify::notify(batch, task, host) {
+    if all.result.status == Status::Changed
+        && let Err(message) = notify::notify(batch, task, host)
+    {
         all.result.status = Status::Failed;
         all.result.message = Some(message);
     }
