@@ -111,6 +111,14 @@ on h3 'sed -i "s/\"majority\":1/\"majority\":2/" /var/backups/etcd/local/bbbb/*.
 windlass etcd backup --local "$backups" "${deployment[@]}"
 exits 0
 says 'from the (leader|follower) h1, '
+# A member that was made to stand alone keeps the ID of the cluster, and has a higher revision.
+# shellcheck disable=SC2016  # for the shell of the host
+on h3 'cd /var/backups/etcd/local && id=$(ls -d */ | grep -vx bbbb/ | head -n 1) && id=${id%/} && json=$(ls $id/*.json | head -n 1) &&
+  cp "${json%.json}.db" "$id/20990101T000000Z-r9998.db" && sed "s/\"majority\":[0-9]*/\"majority\":1/; s/\"revision\":[0-9]*/\"revision\":9998/" "$json" >"$id/20990101T000000Z-r9998.json"'
+windlass etcd backup --local "$backups" "${deployment[@]}"
+exits 0
+says '^[^ ]+ \(copied before\)$'
+on h3 'rm /var/backups/etcd/local/*/20990101T000000Z-r9998.*'
 # What describes no backup is passed over, and reported.
 on h3 'echo nonsense >/var/backups/etcd/local/bbbb/20990101T000000Z-r9999.json'
 windlass etcd backup --local "$backups" "${deployment[@]}"
@@ -128,6 +136,19 @@ for h in h1 h2 h3; do
   found=$(on $h 'find /var/backups/etcd/local -name ".fetch-*"')
   [ -z "$found" ] || broken "a link is left on $h"
 done
+
+# A backup that is too old is copied, and is no success. So is one of a cluster that runs no more.
+for h in h1 h2 h3; do on $h 'sed -i "s/\"taken\":[0-9]*/\"taken\":$(($(date +%s) - 1728000))/" /var/backups/etcd/local/*/*.json'; done
+windlass etcd backup --local "$scratch/old" "${deployment[@]}"
+exits 2
+says 'the backup is complete, but h[123]: it is 28800 min old, and one is due every 1 min: run windlass etcd check'
+for h in h1 h2 h3; do on $h 'cd /var/backups/etcd/local && for id in */; do sed -i "s/\"taken\":[0-9]*/\"taken\":$(date +%s)/; s/\"cluster_id\":\"[0-9a-f]*\"/\"cluster_id\":\"cccc\"/" "$id"*.json; done'; done
+for h in h1 h2 h3; do on $h systemctl start --no-block etcd; done
+healthy
+windlass etcd backup --local "$scratch/replaced" "${deployment[@]}"
+exits 2
+for h in h1 h2 h3; do on $h systemctl stop etcd; done
+says 'the backup is complete, but h[123]: it is of the cluster cccc, and the members that run are of [0-9a-f]+: a cluster that was removed or replaced made it'
 
 # All data is lost. What is restored is the newest backup.
 for h in h1 h2 h3; do on $h rm -rf /var/lib/etcd/data; done
