@@ -12,11 +12,18 @@ use crate::value::mutex::Mutex;
 /// How many batches may wait for the thread.
 const BATCHES: usize = 16;
 
+/// How much text goes into one transaction, roughly.
+const LONGEST_BATCH: usize = 4 << 20;
+
 /// How much text may wait when these are full. More, and the rest of the run is not recorded.
 const WAITING: usize = 64 << 20;
 
 /// How long the end of a run waits until the store has everything.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long events wait for others, which go into the same transaction: each one costs as much as a hundred events. Who follows a run looks
+/// for events less often than that.
+const LINGER: Duration = Duration::from_millis(100);
 
 const TOO_SLOW: &str = "it is too slow; the end of this run is not recorded";
 
@@ -141,10 +148,13 @@ fn record(
     // Without these events a later one would leave a gap.
     let mut incomplete = false;
     while let Ok(mut batch) = batches.recv() {
-        // What came meanwhile goes into the same transaction.
+        let until = Instant::now() + LINGER;
+        let mut length: usize = batch.events.iter().map(|event| event.line.len()).sum();
         while batch.end.is_none()
-            && let Ok(more) = batches.try_recv()
+            && length < LONGEST_BATCH
+            && let Ok(more) = batches.recv_timeout(until.saturating_duration_since(Instant::now()))
         {
+            length += more.events.iter().map(|event| event.line.len()).sum::<usize>();
             batch.events.extend(more.events);
             (batch.summary, batch.end) = (more.summary, more.end);
         }
