@@ -64,7 +64,7 @@ pub(super) struct ServeArgs {
     /// Refuse the approval of a plan by the person who made it
     #[arg(long)]
     author_may_not_approve: bool,
-    /// File with webhooks, which get messages about runs and plans, in YAML format; only its owner may be able to read it
+    /// File with webhooks, which get messages about runs and plans, in YAML format; nobody but its owner may read it
     #[arg(long, value_name = "FILE")]
     webhooks: Option<PathBuf>,
     #[command(flatten)]

@@ -315,9 +315,7 @@ impl<'a> Item<'a> {
                 let remote = self.remote(delegate).await?;
                 (entry.run)(args, Some(&remote), &here).await
             }
-        }
-        // A file that the module renders is its own affair: its answer is that it failed.
-        .map_err(ModuleError::Other)?;
+        }?;
         let own = done.outcome.values.get("warnings").and_then(|own| own.try_iter().ok());
         let own: Vec<Value> = own.into_iter().flatten().collect();
         own.iter().filter(|_| !no_log).for_each(|warning| tell(warning.to_string()));
@@ -415,7 +413,8 @@ impl<'a> Item<'a> {
 
 /// Why a module gave no result.
 enum ModuleError {
-    /// It did not run, as an argument or a keyword could not be rendered.
+    /// An argument, a keyword, or what the module itself had to render could not be rendered. In ansible-core the action raises an error
+    /// then, which is no result of the task.
     NotRendered(template::Error),
     Other(modules::Error),
 }

@@ -114,6 +114,16 @@ pub(crate) async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Dur
 /// Where the body of an answer with status 200 is put as it comes.
 pub(crate) type Sink<'a> = &'a mut (dyn AsyncWrite + Send + Unpin);
 
+/// What becomes of the body of an answer.
+enum BodyTo<'a> {
+    /// It is in the response.
+    Response,
+    /// That of an answer with status 200 goes there; the limit is for each step.
+    Sink(Sink<'a>, Duration),
+    /// Nobody reads it.
+    Nowhere,
+}
+
 /// As [`send`], but the body of an answer with status 200 goes to `sink`, however long it is; [`Response::body`] is
 /// empty then. `limit` is for each step: the connection, the answer's head, each piece of its body.
 pub(crate) async fn download(
@@ -124,7 +134,7 @@ pub(crate) async fn download(
     sink: Sink<'_>,
 ) -> Result<Response, HttpError> {
     let stream = within(limit, request, open(probe, tls, request)).await?;
-    talk(stream, request, Some((sink, limit))).await
+    talk(stream, request, BodyTo::Sink(sink, limit)).await
 }
 
 /// Opens a connection from the host, to an address that the run may connect to.
@@ -159,17 +169,19 @@ pub(crate) async fn connect_to_api(probe: &Probe, host: &str, port: u16) -> Resu
 
 async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Response, HttpError> {
     let stream = open(probe, tls, request).await?;
-    talk(stream, request, None).await
+    talk(stream, request, BodyTo::Response).await
 }
 
 /// Sends one request from this machine, over a new connection, and reads the whole response.
 pub(crate) async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, HttpError> {
-    let address = request.url.address();
-    let exchange = async { talk(connect_from_here(tls, request).await?, request, None).await };
-    match tokio::time::timeout(limit, exchange).await {
-        Ok(answer) => answer,
-        Err(_) => Err(HttpError::TimedOut { address, limit }),
-    }
+    let exchange = async { talk(connect_from_here(tls, request).await?, request, BodyTo::Response).await };
+    within(limit, request, exchange).await
+}
+
+/// As [`from_here`], but reads no more of the response than its head: for a server that may answer whatever it likes.
+pub(crate) async fn head_from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, HttpError> {
+    let exchange = async { talk(connect_from_here(tls, request).await?, request, BodyTo::Nowhere).await };
+    within(limit, request, exchange).await
 }
 
 /// The way from this machine to the server, through a proxy if there is one, with TLS if the address asks for it.
@@ -246,11 +258,7 @@ async fn secured(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Resul
     Ok(Box::new(connector.connect(name, stream).await.map_err(failed)?))
 }
 
-async fn talk(
-    stream: Box<dyn Stream>,
-    request: &Request,
-    mut sink: Option<(Sink<'_>, Duration)>,
-) -> Result<Response, HttpError> {
+async fn talk(stream: Box<dyn Stream>, request: &Request, mut to: BodyTo<'_>) -> Result<Response, HttpError> {
     let broken = |reason: String| HttpError::Protocol { address: request.url.address(), reason };
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.to_string()))?;
@@ -261,14 +269,15 @@ async fn talk(
             None => broken(chain(&error)),
         };
         let asked = async { sender.send_request(message).await.map_err(failed) };
-        let answer = match &sink {
-            Some((_, limit)) => within(*limit, request, asked).await?,
-            None => asked.await?,
+        let answer = match &to {
+            BodyTo::Sink(_, limit) => within(*limit, request, asked).await?,
+            BodyTo::Response | BodyTo::Nowhere => asked.await?,
         };
         let reason = reason(&answer);
         let (parts, body) = answer.into_parts();
-        let body = match &mut sink {
-            Some((sink, limit)) if parts.status.as_u16() == 200 => {
+        let body = match &mut to {
+            BodyTo::Nowhere => Vec::new(),
+            BodyTo::Sink(sink, limit) if parts.status.as_u16() == 200 => {
                 pour(body, request, sink, *limit).await?;
                 Vec::new()
             }

@@ -39,6 +39,13 @@ pub(super) struct SavedArgs {
     plan: Option<PathBuf>,
 }
 
+impl SavedArgs {
+    /// Whether a plan is carried out.
+    pub(super) fn has_plan(&self) -> bool {
+        self.plan.is_some()
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct UpgradeArgs {
     /// Bundle with the programs of the newer version (default: the one that the deployment names)

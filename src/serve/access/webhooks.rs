@@ -11,6 +11,9 @@ use crate::runs::Error;
 /// after the server was down.
 const MEMORY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// How long a message waits at most until it is sent again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(12 * 60 * 60);
+
 /// A message that is to be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::serve) struct WebhookMessage {
@@ -44,19 +47,19 @@ pub(in crate::serve) struct WebhookRecord {
 }
 
 impl AccessStore {
-    /// Forgets webhooks with other names. From now on, the others get messages about what happens.
+    /// From now on, webhooks that are new get messages about what happens. Others keep what is known of them for a while: another server
+    /// with this store may have them, and what is missing in a file may come back.
     pub(in crate::serve) fn keep_webhooks(&mut self, names: &[&str], now: SystemTime) -> Result<(), Error> {
         let failed = self.failed();
         let names = serde_json::to_string(names).expect("names are JSON");
         let mut keep = || -> rusqlite::Result<()> {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let others = "DELETE FROM webhooks WHERE name NOT IN (SELECT value FROM json_each(?1))";
-            transaction.execute(others, [&names])?;
+            let others = "DELETE FROM webhooks WHERE name NOT IN (SELECT value FROM json_each(?1)) AND seen_until < ?2";
+            transaction.execute(others, params![names, millis(now - MEMORY)])?;
             let insert =
                 "INSERT INTO webhooks (name, created, seen_until) SELECT value, ?2, ?2 FROM json_each(?1) WHERE true
                           ON CONFLICT DO NOTHING";
             transaction.execute(insert, params![names, millis(now)])?;
-            transaction.execute("DELETE FROM messages WHERE next IS NULL AND created < ?1", [millis(now - MEMORY)])?;
             transaction.commit()
         };
         keep().map_err(failed)
@@ -84,6 +87,8 @@ impl AccessStore {
                               ON CONFLICT DO NOTHING";
                 transaction.execute(insert, params![name, id, body, millis(seen_until)])?;
             }
+            let old = "DELETE FROM messages WHERE webhook = ?1 AND next IS NULL AND created < ?2";
+            transaction.execute(old, params![name, millis(seen_until - MEMORY)])?;
             let update = "UPDATE webhooks SET seen_until = ?2 WHERE name = ?1";
             transaction.execute(update, params![name, millis(seen_until)])?;
             transaction.commit()
@@ -103,9 +108,11 @@ impl AccessStore {
         name: &str,
         now: SystemTime,
     ) -> Result<Option<WebhookMessage>, Error> {
-        let query =
-            "SELECT id, body, attempts FROM messages WHERE webhook = ?1 AND next <= ?2 ORDER BY created, id LIMIT 1";
-        let found = self.connection.query_row(query, params![name, millis(now)], |row| {
+        let query = "SELECT id, body, attempts FROM messages
+                     WHERE webhook = ?1 AND (next <= ?2 OR next > ?3) ORDER BY created, id LIMIT 1";
+        // The clock was ahead when it was to be sent so late.
+        let latest = now + LONGEST_PAUSE;
+        let found = self.connection.query_row(query, params![name, millis(now), millis(latest)], |row| {
             Ok(WebhookMessage { id: row.get(0)?, body: row.get(1)?, attempts: row.get(2)? })
         });
         found.optional().map_err(self.failed())
@@ -140,13 +147,13 @@ impl AccessStore {
     }
 
     /// What is known of a webhook.
-    pub(in crate::serve) fn webhook_record(&mut self, name: &str) -> Result<WebhookRecord, Error> {
+    pub(in crate::serve) fn webhook_record(&mut self, name: &str, now: SystemTime) -> Result<WebhookRecord, Error> {
         let query = "SELECT (SELECT count(*) FROM messages WHERE webhook = name AND next IS NOT NULL),
-                            (SELECT count(*) FROM messages WHERE webhook = name AND given_up),
+                            (SELECT count(*) FROM messages WHERE webhook = name AND given_up AND created >= ?2),
                             last_delivered, last_error
                      FROM webhooks WHERE name = ?1";
         let count = |number: i64| usize::try_from(number).unwrap_or_default();
-        let found = self.connection.query_row(query, [name], |row| {
+        let found = self.connection.query_row(query, params![name, millis(now - MEMORY)], |row| {
             Ok(WebhookRecord {
                 waiting: count(row.get(0)?),
                 given_up: count(row.get(1)?),

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
 use crate::runs::RecordedRun;
+use crate::serve::access::Attempted;
 use crate::serve::webhooks::send_messages;
 use crate::value::ProcessEnvironment;
 
@@ -221,17 +222,63 @@ async fn what_ended_while_the_server_was_down_is_told_and_what_was_before_is_not
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_removed_from_the_file_is_forgotten() {
+async fn a_webhook_that_is_removed_from_the_file_is_forgotten_after_a_month() {
     let fixture = fixture_with(&standard(9, ""));
     let mut access = fixture.server.access.lock();
     let now = SystemTime::now();
+    let days = |days: u64| now + Duration::from_secs(days * 24 * 60 * 60);
     access.add_webhook_messages("ops", &[("a".into(), "{}".into())], now).unwrap();
-    assert!(access.has_webhook_message("ops", "a").unwrap());
-    access.keep_webhooks(&["other"], now).unwrap();
+    // A second server has none, or others.
+    access.keep_webhooks(&[], days(29)).unwrap();
+    access.keep_webhooks(&["other"], days(29)).unwrap();
+    assert_eq!(access.webhook_record("ops", now).unwrap().waiting, 1);
+    access.record_webhook_attempt("ops", "a", &Attempted::GivenUp("why".into()), now).unwrap();
+    let given_up = |access: &mut AccessStore, at| access.webhook_record("ops", at).unwrap().given_up;
+    assert_eq!((given_up(&mut access, days(29)), given_up(&mut access, days(31))), (1, 0));
+    access.keep_webhooks(&["other"], days(31)).unwrap();
     assert_eq!(access.webhook_times("ops").unwrap(), None);
     assert!(!access.has_webhook_message("ops", "a").unwrap());
-    access.keep_webhooks(&["ops"], now).unwrap();
-    assert_eq!(access.webhook_record("ops").unwrap().waiting, 0);
+}
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_keeps_no_message_back() {
+    let fixture = fixture_with(&standard(9, ""));
+    let mut access = fixture.server.access.lock();
+    let now = SystemTime::now();
+    let ahead = now + Duration::from_secs(400 * 24 * 60 * 60);
+    access.add_webhook_messages("ops", &[("a".into(), "{}".into())], ahead).unwrap();
+    assert_eq!(access.due_webhook_message("ops", now).unwrap().unwrap().id, "a");
+    let soon = now + Duration::from_secs(60);
+    access.record_webhook_attempt("ops", "a", &Attempted::Later(soon, "why".into()), now).unwrap();
+    assert_eq!(access.due_webhook_message("ops", now).unwrap(), None);
+    assert!(access.due_webhook_message("ops", soon).unwrap().is_some());
+}
+
+/// A receiver that answers, and then sends a body without an end.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_without_end_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, arrived) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut first = [0; 16];
+            stream.read_exact(&mut first).unwrap();
+            if sender.send(()).is_err() {
+                return;
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000000\r\n\r\n").unwrap();
+            std::thread::spawn(move || while stream.write_all(&[b'x'; 65536]).is_ok() {});
+        }
+    });
+    let fixture = fixture_with(&standard(port, ""));
+    ended_run(fixture.store().as_mut(), "apply", Some("prod"), RunOutcome::Failed);
+    let sending = tokio::spawn(send_messages(fixture.server.clone()));
+    arrived.recv_timeout(LONGEST_WAIT).unwrap();
+    let state = state_when(&fixture, |state| !state["last_delivered"].is_null()).await;
+    assert_eq!((&state["waiting"], &state["last_error"]), (&Json::from(0), &Json::Null));
+    sending.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

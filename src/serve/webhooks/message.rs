@@ -10,12 +10,15 @@ use sha2::Sha256;
 
 use super::super::plans::PlanSummary;
 use super::settings::{Webhook, WebhookEvent, WebhookFormat};
-use crate::http::{HttpError, Request, from_here};
+use crate::http::{HttpError, Request, head_from_here};
 use crate::runs::{RecordedRun, timestamp_text};
 use crate::value::terminal::alters_display;
 
 /// How long an attempt to deliver a message may take.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(15);
+
+/// The longest reason for a failure, in characters.
+const LONGEST_REASON: usize = 200;
 
 /// What happened.
 pub(super) struct Occurrence<'a> {
@@ -131,7 +134,7 @@ pub(super) async fn deliver(webhook: &Webhook, id: &str, body: &str, now: System
     request.headers = headers;
     request.body = body.as_bytes().to_vec();
     request.proxy.clone_from(&webhook.proxy);
-    match from_here(&webhook.tls, &request, LONGEST_ATTEMPT).await {
+    match head_from_here(&webhook.tls, &request, LONGEST_ATTEMPT).await {
         Ok(answer) => match answer.status {
             200..=299 => Delivery::Delivered,
             410 => Delivery::Gone("it responded 410 Gone".to_owned()),
@@ -140,7 +143,8 @@ pub(super) async fn deliver(webhook: &Webhook, id: &str, body: &str, now: System
         },
         // What the other side wrote into its answer is no part of these.
         Err(HttpError::Protocol { address, .. }) => Delivery::Failed(format!("invalid response from {address}")),
-        Err(error) => Delivery::Failed(error.to_string()),
+        // A proxy may say much.
+        Err(error) => Delivery::Failed(error.to_string().chars().take(LONGEST_REASON).collect()),
     }
 }
 

@@ -74,7 +74,9 @@ impl WebhookState {
 
 pub(super) async fn list_webhooks(call: Call) -> Result<Response, Problem> {
     let list = |server: &Server| {
-        let state = |webhook| Ok(WebhookState::new(webhook, server.access.lock().webhook_record(&webhook.name)?));
+        let state = |webhook| {
+            Ok(WebhookState::new(webhook, server.access.lock().webhook_record(&webhook.name, SystemTime::now())?))
+        };
         server.webhooks.iter().map(state).collect::<Result<Vec<_>, Problem>>()
     };
     Ok(answers::ok(&List::whole(call.server.blocking(list).await?)))
@@ -117,7 +119,8 @@ async fn send_to_one(server: &Arc<Server>, index: usize) {
 /// Stores the messages about what happened since the last time. May block.
 fn collect(server: &Server, webhook: &Webhook, now: SystemTime) -> Result<(), Problem> {
     let Some((created, seen_until)) = server.access.lock().webhook_times(&webhook.name)? else { return Ok(()) };
-    let earliest = created.max(now - LONGEST_GAP);
+    // Clocks step: what was ahead counts as now.
+    let earliest = created.min(now).max(now - LONGEST_GAP);
     let begin = (seen_until.min(now) - OVERLAP).max(earliest);
     let filter = RunFilter { ended_since: Some(begin), ..RunFilter::default() };
     let found = server.stores.with_store(|store| store.find_runs(&filter))?;
@@ -150,6 +153,11 @@ fn occurrence<'a>(server: &Server, webhook: &Webhook, run: &'a RecordedRun) -> O
         return of(WebhookEvent::RunSucceeded);
     }
     let mut occurrence = of(WebhookEvent::PlanReady)?;
+    // A plan may be large: it is read once.
+    let is_known = server.access.lock().has_webhook_message(&webhook.name, &occurrence.message_id());
+    if is_known.is_ok_and(|is_known| is_known) {
+        return None;
+    }
     // A plan that cannot be read must not keep back messages about others.
     occurrence.plan = plans::waiting_plan(server, run.start.id).unwrap_or_else(|problem| {
         tracing::debug!("cannot read the plan of run {}: {}", run.start.id, problem.detail);

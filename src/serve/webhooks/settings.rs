@@ -104,7 +104,7 @@ impl Webhook {
 pub enum WebhookError {
     #[error("cannot read {}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("{}: only its owner may be able to read it: its mode must be 0600 or 0400", path.display())]
+    #[error("{}: nobody but its owner may read it: its mode must be 0600 or 0400", path.display())]
     Shared { path: PathBuf },
     #[error("{}: {why}", path.display())]
     Written { path: PathBuf, why: String },
@@ -126,11 +126,17 @@ pub fn read_webhooks(path: &Path, around: &ProcessEnvironment) -> Result<Vec<Web
     let file = File::open(path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?;
     let of_unit = around.variable("CREDENTIALS_DIRECTORY").is_some_and(|directory| path.starts_with(directory));
-    if !found.is_file() || !is_private(found.uid(), found.mode(), of_unit) {
+    if !found.is_file() {
+        return Err(WebhookError::Written { path: path.to_owned(), why: "it is no file".to_owned() });
+    }
+    if !is_private(found.uid(), found.mode(), of_unit) {
         return Err(WebhookError::Shared { path: path.to_owned() });
     }
     let mut text = String::new();
-    file.take(LONGEST_FILE).read_to_string(&mut text).map_err(failed)?;
+    file.take(LONGEST_FILE + 1).read_to_string(&mut text).map_err(failed)?;
+    if u64::try_from(text.len()).is_ok_and(|length| length > LONGEST_FILE) {
+        return Err(WebhookError::Written { path: path.to_owned(), why: "it has more than 1 MiB".to_owned() });
+    }
     parse_webhooks(&text, path, around).map_err(|why| WebhookError::Written { path: path.to_owned(), why })
 }
 
@@ -164,6 +170,9 @@ fn parse_webhooks(text: &str, path: &Path, around: &ProcessEnvironment) -> Resul
 
 fn usable_webhook(written: WrittenWebhook, around: &ProcessEnvironment) -> Result<Webhook, String> {
     let url = Url::parse(&written.url).map_err(|_| "the url is invalid".to_owned())?;
+    if !written.url.is_ascii() || axum::http::Uri::try_from(&url.path).is_err() {
+        return Err("the url has characters that must be written as %XX".to_owned());
+    }
     let is_here = url.host == "localhost" || url.host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
     if !url.secure && !is_here {
         return Err("the url must begin with https://, except for this machine".to_owned());
@@ -216,8 +225,18 @@ fn signing_secret(text: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// A complaint about a value without the value, which may be a secret.
+/// A complaint about a value without the value, which may be a secret. Short plain words are shown.
 fn without_values(complaint: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || ".-_".contains(c);
+    let is_word = |text: &str| text.len() <= 20 && text.chars().all(is_plain);
+    // What serde found is between the first and the last of these before the words that it knows.
+    let (found, known) = complaint.split_once(", expected").unwrap_or((complaint, ""));
+    if let (Some(first), Some(last)) = (found.find('`'), found.rfind('`')) {
+        return match found.get(first + 1..last).is_some_and(is_word) {
+            true => complaint.to_owned(),
+            false => format!("{}of a text that is not shown here, expected{known}", &found[..first]),
+        };
+    }
     match complaint.split_once("string \"").and_then(|(before, rest)| Some((before, rest.rsplit_once('"')?.1))) {
         Some((before, after)) => format!("{before}a text{after}"),
         None => complaint.to_owned(),
@@ -262,6 +281,12 @@ mod tests {
             ("webhooks: [{name: ops, url: [SeCrEt".to_owned(), "is not valid YAML"),
             ("webhooks: []\n---\nwebhooks: []".to_owned(), "one YAML document"),
             (with("sekret: SeCrEt"), "unknown field `sekret`"),
+            (with("secret:whsec_SeCrEt"), "unknown field"),
+            (with("format: whsec_SeCrEt"), "unknown variant"),
+            (with("format: 'abc`SeCrEt'"), "unknown variant"),
+            ("webhooks: [{name: ops, url: 'https://h.example/a<b', format: chat}]".to_owned(), "written as %XX"),
+            (with("format: chat, events: ['https://SeCrEt']"), "unknown variant"),
+            ("webhooks: [{name: ops, url: 'https://h.example/ä', format: chat}]".to_owned(), "written as %XX"),
             (with("secret: SeCrEt"), "the secret must be whsec_, and base64"),
             (with("secret: whsec_U2VDckV0"), "the secret must be whsec_, and base64"),
             (with("format: standard"), "needs a secret"),

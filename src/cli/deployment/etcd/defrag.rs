@@ -1,5 +1,6 @@
 //! `windlass etcd defrag`: gives unused space of the databases back.
 
+use anyhow::anyhow;
 use clap::Args;
 
 use super::SkipArgs;
@@ -28,6 +29,9 @@ pub(super) struct DefragArgs {
 }
 
 pub(super) fn run_defrag(args: &DefragArgs) -> Result<ExitCode, CliError> {
+    if args.saved.has_plan() && !args.skip.skip.is_empty() {
+        return Err(anyhow!("--skip-check is a part of the plan: give it with --check --out FILE").into());
+    }
     let request = Operation::DefragmentEtcd(Defragmentation {
         compacts: args.compact,
         unused_percent: args.unused_percent,
