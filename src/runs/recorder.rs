@@ -21,8 +21,8 @@ const WAITING: usize = 64 << 20;
 /// How long the end of a run waits until the store has everything.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long events wait for others, which go into the same transaction: each one costs as much as a hundred events. Who follows a run looks
-/// for events less often than that.
+/// How long events wait for others, which go into the same transaction. Who follows a run looks for events
+/// less often than that.
 const LINGER: Duration = Duration::from_millis(100);
 
 const TOO_SLOW: &str = "it is too slow; the end of this run is not recorded";

@@ -11,9 +11,6 @@ use crate::runs::Error;
 /// after the server was down.
 const MEMORY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How long a message waits at most until it is sent again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(12 * 60 * 60);
-
 /// A message that is to be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::serve) struct WebhookMessage {
@@ -102,16 +99,17 @@ impl AccessStore {
         self.connection.query_row(query, [name, id], |row| row.get(0)).map_err(self.failed())
     }
 
-    /// The oldest message for a webhook that is due. None: there is none.
+    /// The oldest message for a webhook that is due. `longest_pause`: how long one waits at most until it is sent again. None: there is none.
     pub(in crate::serve) fn due_webhook_message(
         &mut self,
         name: &str,
         now: SystemTime,
+        longest_pause: Duration,
     ) -> Result<Option<WebhookMessage>, Error> {
         let query = "SELECT id, body, attempts FROM messages
                      WHERE webhook = ?1 AND (next <= ?2 OR next > ?3) ORDER BY created, id LIMIT 1";
         // The clock was ahead when it was to be sent so late.
-        let latest = now + LONGEST_PAUSE;
+        let latest = now + longest_pause;
         let found = self.connection.query_row(query, params![name, millis(now), millis(latest)], |row| {
             Ok(WebhookMessage { id: row.get(0)?, body: row.get(1)?, attempts: row.get(2)? })
         });

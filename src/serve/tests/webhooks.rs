@@ -12,6 +12,7 @@ use crate::serve::webhooks::send_messages;
 use crate::value::ProcessEnvironment;
 
 const SECRET: &str = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// A request that arrived: its headers, in lower case, and its body.
@@ -247,11 +248,11 @@ async fn a_clock_that_was_ahead_keeps_no_message_back() {
     let now = SystemTime::now();
     let ahead = now + Duration::from_secs(400 * 24 * 60 * 60);
     access.add_webhook_messages("ops", &[("a".into(), "{}".into())], ahead).unwrap();
-    assert_eq!(access.due_webhook_message("ops", now).unwrap().unwrap().id, "a");
+    assert_eq!(access.due_webhook_message("ops", now, DAY).unwrap().unwrap().id, "a");
     let soon = now + Duration::from_secs(60);
     access.record_webhook_attempt("ops", "a", &Attempted::Later(soon, "why".into()), now).unwrap();
-    assert_eq!(access.due_webhook_message("ops", now).unwrap(), None);
-    assert!(access.due_webhook_message("ops", soon).unwrap().is_some());
+    assert_eq!(access.due_webhook_message("ops", now, DAY).unwrap(), None);
+    assert!(access.due_webhook_message("ops", soon, DAY).unwrap().is_some());
 }
 
 /// A receiver that answers, and then sends a body without an end.

@@ -56,18 +56,19 @@ impl Occurrence<'_> {
         let deployment = self.run.summary.deployment.as_deref().unwrap_or_default();
         let dry = if start.check { "dry run of " } else { "" };
         let what = format!("{dry}{} by {}", start.command, start.user);
+        let planned = self.plan.as_ref().map(|plan| plan.operation.replace('_', " ")).unwrap_or_default();
         let ended = match (self.event, &self.plan) {
             (WebhookEvent::PlanReady, Some(plan)) if plan.removals.is_empty() => {
                 return format!(
-                    "{deployment}: a plan for {} by {} waits for approval: {}",
-                    plan.operation, start.user, self.url
+                    "{deployment}: a plan for {planned} by {} waits for approval: {}",
+                    start.user, self.url
                 );
             }
             (WebhookEvent::PlanReady, Some(plan)) => {
                 let leaving = plan.removals.join(", ");
                 return format!(
-                    "{deployment}: a plan for {} by {} waits for approval; it removes {leaving}: {}",
-                    plan.operation, start.user, self.url
+                    "{deployment}: a plan for {planned} by {} waits for approval; it removes {leaving}: {}",
+                    start.user, self.url
                 );
             }
             (WebhookEvent::RunSucceeded, _) => "succeeded".to_owned(),

@@ -169,7 +169,9 @@ fn occurrence<'a>(server: &Server, webhook: &Webhook, run: &'a RecordedRun) -> O
 /// Sends the next message that is due. Whether there may be another one: a receiver that fails gets a pause.
 async fn attempt_one(server: &Arc<Server>, index: usize, now: SystemTime) -> bool {
     let name = &server.webhooks[index].name;
-    let due = move |server: &Server| Ok(server.access.lock().due_webhook_message(&server.webhooks[index].name, now)?);
+    let due = move |server: &Server| {
+        Ok(server.access.lock().due_webhook_message(&server.webhooks[index].name, now, longest_pause())?)
+    };
     let due = match server.blocking(due).await {
         Ok(due) => due,
         Err(problem) => {
@@ -199,6 +201,10 @@ async fn attempt_one(server: &Arc<Server>, index: usize, now: SystemTime) -> boo
     }
 }
 
+fn longest_pause() -> Duration {
+    Duration::from_secs(PAUSES.iter().copied().max().unwrap_or_default())
+}
+
 /// `attempts`: those before this one.
 fn after_attempt(delivery: Delivery, attempts: u32, now: SystemTime) -> Attempted {
     match delivery {
@@ -208,5 +214,26 @@ fn after_attempt(delivery: Delivery, attempts: u32, now: SystemTime) -> Attempte
             Some(pause) => Attempted::Later(now + Duration::from_secs(*pause), why),
             None => Attempted::GivenUp(why),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_tried_for_a_day_and_then_given_up() {
+        let mut now = SystemTime::UNIX_EPOCH;
+        let mut attempts = 0;
+        while let Attempted::Later(next, why) = after_attempt(Delivery::Failed("why".into()), attempts, now) {
+            assert_eq!(why, "why");
+            (now, attempts) = (next, attempts + 1);
+        }
+        let hours = now.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() / 3600;
+        assert_eq!((attempts, hours), (10, 27));
+        let given_up = Attempted::GivenUp("why".into());
+        assert_eq!(after_attempt(Delivery::Failed("why".into()), attempts, now), given_up);
+        assert_eq!(after_attempt(Delivery::Gone("why".into()), 0, now), given_up);
+        assert_eq!(after_attempt(Delivery::Delivered, 3, now), Attempted::Delivered);
     }
 }
