@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Another user, another place of the write-ahead log, a directory of backups that others need, and a quota that the database has outgrown: each would stop members or
+# Another user, another place of the write-ahead log, a directory of backups that others need, and a quota that the database has
+# outgrown: each would stop members or
 # writes. What is refused has changed nothing. A database that is full gets a higher quota.
 a_cluster
 well
