@@ -21,8 +21,9 @@ pub mod credentials;
 pub(crate) mod http;
 // floor 4: all hosts
 pub mod inventory;
-// floor 5: what a task can do to one host; bundles from what projects publish
+// floor 5: what a task can do to one host; bundles from what projects publish; objects in buckets
 pub mod modules;
+pub mod s3;
 pub mod upstream;
 // floor 6: the run
 pub mod engine;

@@ -29,6 +29,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("http", 3),
     ("inventory", 4),
     ("modules", 5),
+    ("s3", 5),
     ("upstream", 5),
     ("engine", 6),
     ("launch", 7),

@@ -22,7 +22,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 pub(crate) use page::page;
-pub(crate) use stream::Streamed;
+pub(crate) use stream::{Streamed, stream_from_here};
 pub(crate) use tls::Tls;
 pub(crate) use url::Url;
 
@@ -96,6 +96,10 @@ pub(crate) struct Response {
 }
 
 impl Response {
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
     /// The first header of that name (lower case).
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 /// Why a backup was not made, or cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
     #[error("cannot write the backup to {}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
     #[error(
@@ -35,6 +37,11 @@ pub enum BackupError {
          nothing was copied\nhint: windlass status shows whether local backups are made; after a restore, use a new directory", path.display()
     )]
     Older { path: PathBuf, revision: u64, newest: String, known: u64 },
+    #[error(transparent)]
+    Bucket(#[from] crate::s3::S3Error),
+    /// Of each place, with its address.
+    #[error("{}", failures.join("\n"))]
+    NotKept { failures: Vec<String> },
     #[error(
         "{} is there, and is damaged: windlass etcd backups says how; nothing was copied\nhint: remove it, and run this again", path.display()
     )]

@@ -1,9 +1,16 @@
 //! Backups are made, kept and verified in a directory of the test.
 
+use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
+
+use super::directory::keep_in_directory;
+use super::staging::prepare_directory;
 use super::*;
+use crate::deployment::plan::digest_to_hex;
 
 fn snapshot(content: &[u8]) -> Vec<u8> {
     let mut all = content.to_vec();
@@ -43,7 +50,8 @@ fn back_up(
 ) -> Result<BackupResult, BackupError> {
     let staging = Staging::in_directory(directory).unwrap();
     fs::write(staging.path().join("snapshot.db"), content).unwrap();
-    finish_backup(directory, staging, taken, "karmada".into(), keep)
+    let prepared = prepare_backup(&staging, taken, "karmada".into())?;
+    keep_in_directory(directory, staging, &prepared, keep)
 }
 
 #[test]

@@ -1,30 +1,29 @@
 //! Makes a backup of etcd: a snapshot from a host, kept as [`crate::deployment::backups`] does.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::ask;
-use crate::deployment::backups::{self, BackupError, BackupResult, PARTIAL, SnapshotReport, Staging};
+use crate::deployment::backups::{self, BackupError, BackupStores, PARTIAL, SnapshotReport, TakenBackup};
 use crate::deployment::{Control, Error, Outcome, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
-/// Makes a backup in a directory. `keep`: how many to keep. `local`: of the newest local backup of the hosts, instead of a new snapshot. None:
+/// Makes a backup in each of the places. `keep`: how many to keep in each. `local`: of the newest local backup of the hosts, instead of a new snapshot. None:
 /// the caller cancelled it.
 ///
 /// # Errors
-/// No snapshot could be taken, it is damaged, or it cannot be written.
+/// No snapshot could be taken, it is damaged, or it could be kept nowhere.
 pub async fn take_backup(
     site: &Site,
-    directory: &Path,
+    stores: &BackupStores,
     keep: Option<usize>,
     local: bool,
     control: &Control,
-) -> Result<Option<BackupResult>, Error> {
+) -> Result<Option<TakenBackup>, Error> {
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
-    backups::prepare_directory(directory)?;
-    let staging = Staging::in_directory(directory).map_err(backups::io_error(directory))?;
+    stores.check().await?;
+    let staging = stores.staging()?;
     let id = staging.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let file = id.trim_start_matches(PARTIAL);
     let vars = Vars::from([
@@ -60,9 +59,11 @@ pub async fn take_backup(
     }
     let silent = texts(silent).collect();
     // On a thread that may wait.
-    let (directory, name) = (directory.to_owned(), deployment.name);
-    let kept = tokio::task::spawn_blocking(move || backups::finish_backup(&directory, staging, taken, name, keep));
-    let made = kept.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
-    failures.extend(made.failures);
-    Ok(Some(BackupResult { failures, silent, ..made }))
+    let prepare = move || backups::prepare_backup(&staging, taken, deployment.name).map(|prepared| (staging, prepared));
+    let prepared = tokio::task::spawn_blocking(prepare).await;
+    let (staging, prepared) = prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+    let (copies, not_kept) = stores.keep(staging, prepared, keep).await?;
+    failures.extend(not_kept);
+    failures.extend(copies.iter().flat_map(|copy| copy.failures.iter().cloned()));
+    Ok(Some(TakenBackup { copies, failures, silent }))
 }

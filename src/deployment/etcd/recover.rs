@@ -183,7 +183,7 @@ impl Survivors {
                     backup.path.display()
                 ));
             }
-            None => text.push_str("\n- from a backup: windlass etcd recover --backups DIR shows the newest one\n"),
+            None => text.push_str("\n- from a backup: windlass etcd recover --backups PLACE shows the newest one\n"),
         }
         text
     }

@@ -1,12 +1,14 @@
 //! `windlass etcd`: what an etcd cluster needs for years, one sub-command each.
 
 mod backup;
+mod backups;
 mod check;
 mod defrag;
 mod member;
 mod monitoring;
 mod recover;
 mod restore;
+mod store;
 mod verify;
 
 use clap::{Args, Subcommand};
@@ -27,7 +29,7 @@ enum EtcdCommand {
     Verify(Box<verify::VerifyArgs>),
     /// Give the unused space of the databases back, one member at a time; clears the alarm of a full database
     Defrag(Box<defrag::DefragArgs>),
-    /// Take a snapshot, verify it, and keep it in a directory on this machine
+    /// Take a snapshot, verify it, and keep it in a directory on this machine or in a bucket of an S3 service
     Backup(Box<backup::BackupArgs>),
     /// Remove members, one at a time: clients and leadership move away first, and the data is archived
     RemoveMember(Box<member::RemoveMemberArgs>),
@@ -35,8 +37,8 @@ enum EtcdCommand {
     ReplaceMember(Box<member::ReplaceMemberArgs>),
     /// Write rules for Prometheus and a dashboard for Grafana about the cluster; connects to no host
     Monitoring(Box<monitoring::MonitoringArgs>),
-    /// List the backups in a directory, and verify each of them
-    Backups(backup::BackupsArgs),
+    /// List the backups in a directory or a bucket, and verify each of them
+    Backups(backups::BackupsArgs),
     /// Start the members of a cluster that lost its majority, or show what is left of it and how to restore it
     Recover(Box<recover::RecoverArgs>),
     /// Restore the cluster from a backup: every member from the same snapshot; the old data is kept
@@ -61,7 +63,7 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
         EtcdCommand::RemoveMember(args) => member::remove_member(args),
         EtcdCommand::ReplaceMember(args) => member::replace_member(args),
         EtcdCommand::Monitoring(args) => monitoring::run_monitoring(args),
-        EtcdCommand::Backups(args) => backup::print_backups(args),
+        EtcdCommand::Backups(args) => backups::print_backups(args),
         EtcdCommand::Recover(args) => recover::run_recover(args),
         EtcdCommand::Restore(args) => restore::run_restore(args),
     }

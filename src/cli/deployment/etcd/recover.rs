@@ -1,23 +1,23 @@
 //! `windlass etcd recover`: for a cluster without a majority. Starts members; restores nothing on its own.
 
-use std::path::PathBuf;
-
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 
+use super::store::S3Args;
 use crate::cli::deployment::operation::{Consent, carry_out_operation};
 use crate::cli::deployment::{SiteArgs, show};
-use crate::cli::{CliError, ExitCode, note, working_directory};
+use crate::cli::{CliError, ExitCode, launch, note};
+use crate::deployment::LockRequest;
+use crate::deployment::backups::BackupError;
 use crate::deployment::etcd::recover::read_survivors;
 use crate::deployment::etcd::restore::Restoration;
 use crate::deployment::operation::Operation;
-use crate::deployment::{LockRequest, backups};
 
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
-    /// Directory with backups of the deployment: show what a restore of the newest would lose
-    #[arg(long, value_name = "DIR")]
-    backups: Option<PathBuf>,
+    /// Backups of the deployment, in a directory or s3://BUCKET/PREFIX: show what a restore of the newest would lose
+    #[arg(long, value_name = "PLACE")]
+    backups: Option<String>,
     /// Only show what is left, and start nothing
     #[arg(long)]
     check: bool,
@@ -28,6 +28,8 @@ pub(super) struct RecoverArgs {
     #[arg(long, conflicts_with = "check")]
     break_lock: bool,
     #[command(flatten)]
+    s3: S3Args,
+    #[command(flatten)]
     site: SiteArgs,
 }
 
@@ -35,11 +37,17 @@ pub(super) struct RecoverArgs {
 pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
     let newest = match &args.backups {
         None => None,
-        Some(directory) => {
-            let directory = working_directory()?.join(directory);
-            let all =
-                backups::list_backups(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
-            all.into_iter().find(|backup| backups::verify(&backup.path).is_ok())
+        Some(place) => {
+            let store = args.s3.backup_store(place, None)?;
+            launch::wait(async || {
+                for backup in store.list().await? {
+                    if store.verify(&backup).await.is_ok() {
+                        return Ok(Some(backup));
+                    }
+                }
+                Ok::<_, BackupError>(None)
+            })
+            .map_err(anyhow::Error::new)?
         }
     };
     let mut command = args.site.command("etcd recover");

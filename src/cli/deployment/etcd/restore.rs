@@ -4,18 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::store::{S3Args, scratch_directory};
 use crate::cli::deployment::SiteArgs;
 use crate::cli::deployment::operation::{Consent, carry_out_operation};
 use crate::cli::{CliError, ExitCode, working_directory};
-use crate::deployment::LockRequest;
 use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
 use crate::deployment::operation::Operation;
+use crate::deployment::{Error, LockRequest};
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArgs {
-    /// The backup: a directory that windlass etcd backup made
+    /// The backup: a directory that windlass etcd backup made, or s3://BUCKET/PREFIX/NAME
     #[arg(value_name = "BACKUP", required_unless_present_any = ["undo", "release"])]
-    backup: Option<PathBuf>,
+    backup: Option<String>,
     /// Move the data from before the last restore back; what was written since is lost
     #[arg(long, conflicts_with_all = ["backup", "release"])]
     undo: bool,
@@ -44,20 +45,31 @@ pub(super) struct RestoreArgs {
     #[arg(long)]
     abandon: bool,
     #[command(flatten)]
+    s3: S3Args,
+    #[command(flatten)]
     site: SiteArgs,
 }
 
 pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
     let here = working_directory()?;
+    let in_bucket = match &args.backup {
+        Some(backup) => args.s3.backup_in_bucket(backup)?,
+        None => None,
+    };
+    let scratch = if in_bucket.is_some() { scratch_directory()? } else { PathBuf::new() };
     let mut command = args.site.command("etcd restore");
     command.arguments.push(match &args.backup {
-        Some(backup) => backup.display().to_string(),
+        Some(backup) => backup.clone(),
         None if args.undo => "--undo".to_owned(),
         None => "--release".to_owned(),
     });
     command.check = args.check;
     args.site.carry_out(command, &[], async |site, control| {
-        // Its snapshot is there until the restore has ended.
+        // What is in a bucket, and the snapshot of the backup, are on this machine until the restore has ended.
+        let downloaded = match &in_bucket {
+            Some((bucket, name)) => Some(bucket.download(name, &scratch).await.map_err(Error::from)?),
+            None => None,
+        };
         let mut unpacked = None;
         let operation = match &args.backup {
             Some(backup) => {
@@ -67,7 +79,8 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
                     releases: args.release_automatically,
                     abandons: args.abandon,
                 };
-                let backup = unpack_backup(site, &here.join(backup), options, control).await?;
+                let path = downloaded.as_ref().map_or_else(|| here.join(backup), |backup| backup.path.clone());
+                let backup = unpack_backup(site, &path, options, control).await?;
                 unpacked.insert(backup).operation.clone()
             }
             None if args.undo => Operation::RestoreEtcd(Restoration::Undo),

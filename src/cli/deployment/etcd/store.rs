@@ -1,0 +1,74 @@
+//! Places for backups, as a person names them: a directory, or `s3://BUCKET/PREFIX`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use crate::cli::{CliError, surroundings, working_directory};
+use crate::deployment::backups::{BackupBucket, BackupStore};
+use crate::s3::{Bucket, S3Settings, ServerSideEncryption};
+
+/// How buckets are used.
+#[derive(Debug, Args)]
+pub(super) struct S3Args {
+    /// Put the bucket's name before the name of the endpoint's host, instead of into the path
+    #[arg(long)]
+    s3_virtual_host: bool,
+}
+
+/// How a bucket stores what is written to it.
+#[derive(Debug, Args)]
+pub(super) struct S3WriteArgs {
+    /// Encryption by the S3 service: AES256, aws:kms or aws:kms:KEY
+    #[arg(long, value_name = "METHOD")]
+    s3_encryption: Option<ServerSideEncryption>,
+}
+
+/// What begins the name of a place in a bucket.
+const SCHEME: &str = "s3://";
+
+impl S3Args {
+    /// A place for backups.
+    pub(super) fn backup_store(&self, text: &str, write: Option<&S3WriteArgs>) -> Result<BackupStore, CliError> {
+        let Some(place) = text.strip_prefix(SCHEME) else {
+            return Ok(BackupStore::Directory(working_directory()?.join(text)));
+        };
+        let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+        let bucket = self.backup_bucket(bucket, prefix.trim_end_matches('/'), write)?;
+        Ok(BackupStore::Bucket(Arc::new(bucket)))
+    }
+
+    /// The place of a single backup in a bucket, and the backup's name. None: the text names a directory.
+    pub(super) fn backup_in_bucket(&self, text: &str) -> Result<Option<(BackupBucket, String)>, CliError> {
+        let Some(place) = text.strip_prefix(SCHEME) else { return Ok(None) };
+        let (bucket, path) = place.split_once('/').unwrap_or((place, ""));
+        let (prefix, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
+            return Err(anyhow!("{text:?} must be s3://BUCKET/PREFIX/NAME, as windlass etcd backup prints it").into());
+        }
+        Ok(Some((self.backup_bucket(bucket, prefix, None)?, name.to_owned())))
+    }
+
+    fn backup_bucket(&self, bucket: &str, prefix: &str, write: Option<&S3WriteArgs>) -> Result<BackupBucket, CliError> {
+        // Two slashes in a row, or a dot, mean different things to different services.
+        if !prefix.is_empty() && prefix.split('/').any(|part| ["", ".", ".."].contains(&part)) {
+            return Err(anyhow!("the prefix {prefix:?} has an empty part, . or ..").into());
+        }
+        let settings = S3Settings {
+            has_virtual_hosts: self.s3_virtual_host,
+            encryption: write.and_then(|write| write.s3_encryption.clone()),
+            ..S3Settings::from_environment(surroundings()).map_err(anyhow::Error::new)?
+        };
+        let bucket = Bucket::new(bucket, &settings, surroundings()).map_err(anyhow::Error::new)?;
+        Ok(BackupBucket::new(bucket, prefix))
+    }
+}
+
+/// Where files of backups are that are needed for a moment: they may be large, and hold every Secret.
+pub(super) fn scratch_directory() -> Result<PathBuf, CliError> {
+    let cache = surroundings().cache().ok_or_else(|| anyhow!("neither XDG_CACHE_HOME nor HOME is set"))?;
+    Ok(cache.join("windlass/backups"))
+}

@@ -1,0 +1,60 @@
+//! What the backups that are there say about a new one, and which of them are no longer wanted. It does not matter where they are.
+
+use std::path::Path;
+
+use super::prepare::Prepared;
+use super::{Backup, BackupError, Manifest};
+
+/// Refuses a backup that does not belong to those that are there. Of a local backup: the one that is the same, if it is good.
+///
+/// # Errors
+/// The others are of another cluster, or newer.
+pub(super) fn check_history<'a>(
+    place: &Path,
+    earlier: &'a [Backup],
+    prepared: &Prepared,
+    is_good: impl Fn(&Backup) -> bool,
+) -> Result<Option<&'a Backup>, BackupError> {
+    let Prepared { manifest, is_local, .. } = prepared;
+    let known = || earlier.iter().filter_map(|backup| Some((backup, backup.manifest.as_ref().ok()?)));
+    if let Some((_, other)) =
+        known().find(|(_, other)| other.cluster != manifest.cluster || other.deployment != manifest.deployment)
+    {
+        let of = |manifest: &Manifest| format!("{} ({})", manifest.cluster, manifest.deployment);
+        return Err(BackupError::OtherCluster { path: place.to_owned(), found: of(other), wanted: of(manifest) });
+    }
+    let copied = known().find(|(_, other)| *is_local && other.sha256 == manifest.sha256);
+    if let Some((backup, _)) = copied.filter(|(backup, _)| is_good(backup)) {
+        return Ok(Some(backup));
+    }
+    let newest =
+        known().filter(|(_, other)| other.cluster_id == manifest.cluster_id).max_by_key(|(_, other)| other.revision);
+    match newest.filter(|(_, other)| other.revision > manifest.revision) {
+        None => Ok(None),
+        Some((backup, other)) => {
+            let (path, newest) = (place.to_owned(), backup.name.clone());
+            let (revision, known) = (manifest.revision, other.revision);
+            Err(match is_local {
+                true => BackupError::Older { path, revision, newest, known },
+                false => BackupError::WentBack { path, revision, newest, known },
+            })
+        }
+    }
+}
+
+/// All good backups of the cluster of `newest` except the newest `keep`, and never `newest` itself.
+pub(super) fn superseded(
+    mut all: Vec<Backup>,
+    newest: &Backup,
+    keep: usize,
+    is_good: impl Fn(&Backup) -> bool,
+) -> Vec<Backup> {
+    // Those of an earlier cluster stay: they may be all that is left of it. So do damaged ones, which do not count either.
+    let cluster_of = |backup: &Backup| backup.manifest.as_ref().ok().map(|manifest| manifest.cluster_id.clone());
+    all.retain(|backup| backup.name != newest.name && cluster_of(backup) == cluster_of(newest));
+    all.retain(is_good);
+    // The newest ones come first. Clocks can be wrong; revisions only grow.
+    let age = |backup: &Backup| backup.manifest.as_ref().map_or((0, 0), |found| (found.revision, found.taken));
+    all.sort_by_key(|backup| std::cmp::Reverse(age(backup)));
+    all.split_off(keep.saturating_sub(1).min(all.len()))
+}

@@ -1,0 +1,181 @@
+//! Where backups are kept: in a directory, or in a bucket.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::bucket::BackupBucket;
+use super::directory::{keep_in_directory, list_backups, verify};
+use super::error::{BackupError, io_error};
+use super::files::{digest, sync};
+use super::prepare::Prepared;
+use super::staging::{Staging, prepare_directory, remove_abandoned};
+use super::{Backup, BackupResult, MANIFEST, Manifest, SNAPSHOT};
+
+/// The place for the backups of one deployment.
+#[derive(Clone)]
+pub enum BackupStore {
+    Directory(PathBuf),
+    Bucket(std::sync::Arc<BackupBucket>),
+}
+
+/// Directories and buckets for backups, and a directory for files that are needed for a moment.
+#[derive(Clone)]
+pub struct BackupStores {
+    pub stores: Vec<BackupStore>,
+    pub scratch: PathBuf,
+}
+
+impl BackupStore {
+    /// A directory, or `s3://BUCKET/PREFIX`.
+    pub fn address(&self) -> PathBuf {
+        match self {
+            BackupStore::Directory(directory) => directory.clone(),
+            BackupStore::Bucket(bucket) => bucket.address(),
+        }
+    }
+
+    /// The backups, the newest first.
+    ///
+    /// # Errors
+    /// The directory or bucket cannot be read.
+    pub async fn list(&self) -> Result<Vec<Backup>, BackupError> {
+        match self {
+            BackupStore::Directory(directory) => {
+                list_backups(directory).map_err(|error| BackupError::Unreadable { path: directory.clone(), error })
+            }
+            BackupStore::Bucket(bucket) => Ok(bucket.list().await?),
+        }
+    }
+
+    /// Reads all of a backup and compares it with its manifest.
+    ///
+    /// # Errors
+    /// Why it is not good.
+    pub async fn verify(&self, backup: &Backup) -> Result<Manifest, String> {
+        match self {
+            BackupStore::Directory(_) => {
+                let path = backup.path.clone();
+                blocking(move || verify(&path)).await
+            }
+            BackupStore::Bucket(bucket) => bucket.verify(backup).await,
+        }
+    }
+}
+
+impl BackupStores {
+    /// A directory in which a snapshot may arrive: below that for backups, if there is no other place for them.
+    pub(in crate::deployment) fn staging(&self) -> Result<Staging, BackupError> {
+        let parent = match self.stores.as_slice() {
+            [BackupStore::Directory(directory)] => directory,
+            _ => &self.scratch,
+        };
+        prepare_directory(parent)?;
+        remove_abandoned(parent).map_err(io_error(parent))?;
+        Staging::in_directory(parent).map_err(io_error(parent))
+    }
+
+    /// Whether a backup could be kept somewhere, before one is taken.
+    ///
+    /// # Errors
+    /// No bucket can be listed, and there is no directory.
+    pub(in crate::deployment) async fn check(&self) -> Result<(), BackupError> {
+        let mut failures = Vec::new();
+        for store in &self.stores {
+            match store {
+                BackupStore::Directory(_) => return Ok(()),
+                BackupStore::Bucket(bucket) => match bucket.list().await {
+                    Ok(_) => return Ok(()),
+                    Err(error) => failures.push(error.to_string()),
+                },
+            }
+        }
+        Err(BackupError::NotKept { failures })
+    }
+
+    /// Keeps a backup in every place. Gives what was kept, and what failed, each with the address.
+    ///
+    /// # Errors
+    /// It is kept nowhere.
+    pub(in crate::deployment) async fn keep(
+        &self,
+        staging: Staging,
+        prepared: Prepared,
+        keep: Option<usize>,
+    ) -> Result<(Vec<BackupResult>, Vec<String>), BackupError> {
+        if let [BackupStore::Directory(directory)] = self.stores.as_slice() {
+            let directory = directory.clone();
+            let kept = blocking(move || keep_in_directory(&directory, staging, &prepared, keep)).await?;
+            return Ok((vec![kept], Vec::new()));
+        }
+        let (mut copies, mut errors) = (Vec::new(), Vec::new());
+        for store in &self.stores {
+            let kept = match store {
+                BackupStore::Bucket(bucket) => bucket.keep_in_bucket(staging.path(), &prepared, keep).await,
+                BackupStore::Directory(directory) => {
+                    let (directory, files, prepared) = (directory.clone(), staging.path().to_owned(), prepared.clone());
+                    blocking(move || copy_to_directory(&directory, &files, &prepared, keep)).await
+                }
+            };
+            match kept {
+                Ok(kept) => copies.push(kept),
+                Err(error) => errors.push((store.address(), error)),
+            }
+        }
+        if copies.is_empty() && errors.len() == 1 {
+            return Err(errors.remove(0).1);
+        }
+        let failures = errors.into_iter().map(|(place, error)| format!("{}: {error}", place.display())).collect();
+        match copies.is_empty() {
+            true => Err(BackupError::NotKept { failures }),
+            false => Ok((copies, failures)),
+        }
+    }
+}
+
+/// A backup of a bucket, in a directory that is removed with it.
+pub struct DownloadedBackup {
+    pub path: PathBuf,
+    _staging: Staging,
+}
+
+impl BackupBucket {
+    /// Downloads a backup into a directory below `scratch`, and compares it with its manifest.
+    ///
+    /// # Errors
+    /// It does not exist, is damaged, or cannot be written.
+    pub async fn download(&self, name: &str, scratch: &Path) -> Result<DownloadedBackup, BackupError> {
+        prepare_directory(scratch)?;
+        remove_abandoned(scratch).map_err(io_error(scratch))?;
+        let staging = Staging::in_directory(scratch).map_err(io_error(scratch))?;
+        let path = self.download_backup(name, staging.path()).await?;
+        Ok(DownloadedBackup { path, _staging: staging })
+    }
+}
+
+fn copy_to_directory(
+    directory: &Path,
+    files: &Path,
+    prepared: &Prepared,
+    keep: Option<usize>,
+) -> Result<BackupResult, BackupError> {
+    prepare_directory(directory)?;
+    let staging = Staging::in_directory(directory).map_err(io_error(directory))?;
+    for file in [SNAPSHOT, MANIFEST] {
+        let to = staging.path().join(file);
+        // With the mode of the file, which only its owner can read.
+        fs::copy(files.join(file), &to).and_then(|_| fs::File::open(&to)?.sync_all()).map_err(io_error(&to))?;
+    }
+    sync(staging.path()).map_err(io_error(staging.path()))?;
+    let packed = staging.path().join(SNAPSHOT);
+    let manifest = &prepared.manifest;
+    match digest(&packed).map_err(io_error(&packed))? == (manifest.compressed_size, manifest.compressed_sha256.clone())
+    {
+        true => keep_in_directory(directory, staging, prepared, keep),
+        false => Err(BackupError::Damaged("its copy differs from it".to_owned())),
+    }
+}
+
+/// On a thread that may wait.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}

@@ -1,0 +1,125 @@
+# shellcheck shell=bash
+# Takes its turn: every third day.
+# Backups in a bucket of an S3 service, and in a directory at the same time: written whole, listed, kept, and restored from the bucket alone.
+[ -x "$ROOT/target/s3/bin/python" ] || cannot_run "tests/s3-server has not installed the S3 service"
+a_cluster
+mapfile -t deployment < <(apply_arguments)
+deployment+=(-e etcd_settle_seconds=1)
+"$ROOT/target/s3/bin/python" "$ROOT/tests/s3/server.py" >"$scratch/s3" 2>"$scratch/s3.log" &
+server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$scratch" || true' EXIT
+until [ -s "$scratch/s3" ]; do
+  kill -0 $server || { cat "$scratch/s3.log"; broken "the S3 service does not start"; }
+  sleep 0.2
+done
+read -r port AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY <"$scratch/s3"
+export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+export AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port XDG_CACHE_HOME=$scratch/cache
+place=s3://backups/karmada/prod
+requests() { curl -sSf "http://127.0.0.1:$port/log"; }
+# fault METHOD PATH KIND COUNT: what happens to the next requests.
+fault() { curl -sSf -X PUT "http://127.0.0.1:$port/faults" -d "{\"method\": \"$1\", \"path\": \"$2\", \"kind\": \"$3\", \"count\": $4}"; }
+nothing_left() {
+  local found
+  found=$(find "$XDG_CACHE_HOME" -type f)
+  [ -z "$found" ] || broken "files are left: $found"
+  for h in h1 h2 h3; do
+    found=$(on $h 'test ! -d /var/backups/etcd || find /var/backups/etcd -maxdepth 1 -type f')
+    [ -z "$found" ] || broken "a snapshot is left on $h"
+  done
+}
+
+# Whoever cannot write to the bucket learns it before a host is asked for a snapshot.
+AWS_SECRET_ACCESS_KEY=wrong windlass etcd backup $place "${deployment[@]}"
+exits 1
+says 'cannot list s3://backups/karmada/prod/: the server responded 403 .*SignatureDoesNotMatch'
+says 'hint: check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
+AWS_ENDPOINT_URL_S3='' AWS_REGION='' windlass etcd backup $place "${deployment[@]}"
+exits 1
+says 'hint: set AWS_REGION'
+windlass etcd backups $place
+exits 1
+says "there is no backup in $place"
+
+etcdctl put e2e "in the bucket"
+windlass etcd backup $place "$scratch/backups" --keep 2 "${deployment[@]}"
+exits 0
+says "^$place/[0-9TZ]+-r[0-9]+$"
+says "^$scratch/backups/[0-9TZ]+-r[0-9]+$"
+first=$(sed -nE "s#^($place/.*)#\1#p" "$output")
+windlass etcd backups "$scratch/backups"
+exits 0
+nothing_left
+windlass etcd backups $place
+exits 0
+says '^[0-9TZ]+-r[0-9]+ .* yes$'
+windlass etcd backups -o json $place
+exits 0
+says '"verified": true'
+
+# One place that fails does not keep the others from having it, and is no success.
+fault PUT manifest.json 503 100
+etcdctl put e2e two
+windlass etcd backup $place "$scratch/backups" "${deployment[@]}"
+exits 2
+says "^$scratch/backups/[0-9TZ]+-r[0-9]+$"
+says "the backup is complete, but $place: cannot write $place/[0-9TZr-]+/manifest.json: the server responded 503 .*after 5 attempts"
+windlass etcd backups $place
+exits 0
+[ "$(grep -c ' yes$' "$output")" = 1 ] || broken "there is not one backup"
+curl -sSf -X DELETE "http://127.0.0.1:$port/faults"
+# What arrived differs from what was sent: it is no backup.
+fault GET snapshot.db.zst damaged 1
+windlass etcd backup $place "${deployment[@]}"
+exits 1
+says 'the snapshot that arrived is damaged: .*its digest differs'
+windlass etcd backups $place
+[ "$(grep -c ' yes$' "$output")" = 1 ] || broken "a damaged backup is listed"
+nothing_left
+
+# The newest two are kept, also when the answers of the service get lost.
+for value in three four; do
+  etcdctl put e2e $value
+  fault PUT snapshot.db.zst cut 1
+  windlass etcd backup $place --keep 2 "${deployment[@]}"
+  exits 0
+done
+says "removed ${first##*/}\$"
+windlass etcd backups $place
+exits 0
+[ "$(grep -c ' yes$' "$output")" = 2 ] || broken "two backups are not kept"
+found=$(requests | grep -c "DELETE .*${first##*/}/")
+[ "$found" = 2 ] || broken "the removed backup has $found removed objects"
+newest=$place/$(sed -nE 's/^([0-9TZ]+-r[0-9]+) .*/\1/p' "$output" | head -n 1)
+# Objects of others below the same prefix are none of ours.
+"$WINDLASS" etcd backups s3://backups/karmada 2>&1 | matches 'there is no backup in s3://backups/karmada' || broken "backups of another prefix are listed"
+
+# All data is lost. What is restored is the newest backup, with nothing but the bucket.
+etcdctl put e2e "not in the bucket"
+rm -rf "$scratch/backups"
+for h in h1 h2 h3; do on $h systemctl stop etcd; done
+windlass etcd recover --check --backups $place "${deployment[@]}"
+exits 2
+says "windlass etcd restore $newest "
+for h in h1 h2 h3; do on $h rm -rf /var/lib/etcd/data; done
+fault GET "${newest##*/}/snapshot.db.zst" damaged 1
+windlass etcd restore "$newest" --name karmada "${deployment[@]}"
+exits 1
+says "the backup $newest cannot be used: damaged: its digest differs from the manifest's; nothing was changed"
+windlass etcd restore "$place/20200101T000000Z-r1" --name karmada "${deployment[@]}"
+exits 1
+says 'cannot read .*manifest.json: the server responded 404 NoSuchKey'
+windlass etcd restore "$newest" --name karmada "${deployment[@]}"
+exits 0
+[ "$(etcdctl get e2e --print-value-only)" = four ] || broken "the restored cluster has not the newest value of the bucket"
+nothing_left
+windlass etcd restore --release --name karmada "${deployment[@]}"
+exits 0
+# A new cluster, beside the backups of the one before.
+windlass etcd backup $place --keep 1 "${deployment[@]}"
+exits 0
+windlass etcd backups $place
+exits 0
+[ "$(grep -c ' yes$' "$output")" = 3 ] || broken "backups of the cluster before the restore are removed"
+! grep -rlF "$AWS_SECRET_ACCESS_KEY" "$state/runs" || broken "the secret key is in the record of a run"
+healthy
