@@ -51,7 +51,7 @@ pub use run::{AgreedPlan, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, Work
 pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
 pub use status::{Condition, KarmadaDeploymentStatus};
-pub use stored::{STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text, refuse_stored};
+pub use stored::{AUTHORITY_KEY, KUBECONFIG, PASSWORD, SSH_KEY, STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text, refuse_stored};
 pub use table::{ComponentEntry, RunsOn, TABLE, TableLayoutError, check_table_layout};
 pub use trust::{ForeignResourceLimits, Trust};
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::document::{ONLY_DEPLOYMENT, of_only_document};
-use super::{Deployment, ForeignResourceLimits, Resource, Trust};
+use super::place::field_origin;
+use super::{Deployment, ForeignResourceLimits, Reference, Resource, Trust};
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::read;
 
@@ -14,6 +15,12 @@ pub const STORED: &str = "stored:";
 
 /// How the names of their files end. No kind of inventory has it.
 pub const STORED_SUFFIX: &str = ".document";
+
+/// The keys of stored credentials, by their kind.
+pub const SSH_KEY: &str = "ssh-privatekey";
+pub const PASSWORD: &str = "password";
+pub const KUBECONFIG: &str = "kubeconfig";
+pub const AUTHORITY_KEY: &str = "tls.key";
 
 /// The namespace of stored documents that name none. Their Secrets are those of their own deployment, whatever they name.
 const NAMESPACE: &str = "default";
@@ -72,10 +79,44 @@ pub fn read_stored_text(
             Err(Diagnostic::new(message, origin).into())
         }
         _ => {
+            let wrong = wrong_kinds(&deployment);
+            if !wrong.is_empty() {
+                return Err(wrong);
+            }
             warnings.extend(deployment.warnings());
             Ok((deployment, warnings))
         }
     }
+}
+
+/// Credentials in fields for another kind: a key in the field of a password would be sent to a host.
+fn wrong_kinds(deployment: &Deployment) -> Vec<Diagnostic> {
+    let spec = &deployment.spec;
+    let mut fields: Vec<(String, &Reference, &str)> = Vec::new();
+    if let Some(ssh) = &spec.ssh {
+        for (field, reference, key) in [
+            ("privateKey", &ssh.private_key, SSH_KEY),
+            ("passphrase", &ssh.passphrase, PASSWORD),
+            ("password", &ssh.password, PASSWORD),
+            ("becomePassword", &ssh.become_password, PASSWORD),
+        ] {
+            fields.extend(reference.as_ref().map(|reference| (format!("spec.ssh.{field}"), reference, key)));
+        }
+    }
+    if let Some(ca) = spec.certificates.as_ref().and_then(|certificates| certificates.ca.as_ref()) {
+        fields.push(("spec.certificates.ca.key".to_owned(), &ca.key, AUTHORITY_KEY));
+    }
+    for (index, member) in spec.members.iter().enumerate() {
+        let kubeconfig = member.kubeconfig.as_ref();
+        fields.extend(kubeconfig.map(|it| (format!("spec.members[{index}].kubeconfig"), it, KUBECONFIG)));
+    }
+    let wrong = fields.into_iter().filter_map(|(at, reference, key)| {
+        let secret = reference.secret.as_ref().filter(|secret| secret.key != key)?;
+        let message = format!("{at}.secret.key is {:?}, and this field needs the key {key}", secret.key);
+        let place = Some(field_origin(&deployment.node, &format!("{at}.secret.key")));
+        Some(Diagnostic::new(message, place.as_ref()).hint("a field takes credentials of its own kind only"))
+    });
+    wrong.collect()
 }
 
 /// Reads the file of a stored document, which has the deployment's name.

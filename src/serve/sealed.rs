@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::access::sha256_hex;
 use super::documents::{make_private, write_whole};
 use crate::credentials::HandedSecrets;
-use crate::resource::is_stored_name;
+use crate::resource::{self, is_stored_name};
 use crate::value::Secret;
 
 /// The name of the key among the credentials of a systemd unit.
@@ -43,10 +43,10 @@ impl CredentialKind {
     /// The key of a Secret of Kubernetes that has the same.
     pub(super) fn key_name(self) -> &'static str {
         match self {
-            CredentialKind::SshKey => "ssh-privatekey",
-            CredentialKind::Password => "password",
-            CredentialKind::Kubeconfig => "kubeconfig",
-            CredentialKind::PrivateKey => "tls.key",
+            CredentialKind::SshKey => resource::SSH_KEY,
+            CredentialKind::Password => resource::PASSWORD,
+            CredentialKind::Kubeconfig => resource::KUBECONFIG,
+            CredentialKind::PrivateKey => resource::AUTHORITY_KEY,
         }
     }
 }

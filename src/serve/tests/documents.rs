@@ -159,7 +159,7 @@ async fn names_lead_nowhere_else() {
 }
 
 /// What a document may not say, by what is replaced by what, with the place of the complaint: path, line and column.
-const REFUSED: [(&str, &str, &str); 19] = [
+const REFUSED: [(&str, &str, &str); 22] = [
     ("{secret: {name: login, key: password}}", "{command: [sh, -c, id]}", "spec.ssh.password.command 9:25"),
     ("{secret: {name: login, key: password}}", "{file: /etc/passwd}", "spec.ssh.password.file 9:22"),
     ("{secret: {name: login, key: password}}", "{env: HOME}", "spec.ssh.password.env 9:21"),
@@ -169,6 +169,18 @@ const REFUSED: [(&str, &str, &str); 19] = [
         "spec.ssh.password.vault 9:23",
     ),
     ("key: password}}", "key: password, namespace: kube-system}}", "spec.ssh.password.secret.namespace 9:64"),
+    // What is sent to a host is a password, and nothing else that the server keeps.
+    ("key: password}}", "key: ssh-privatekey}}", "spec.ssh.password.secret.key 9:43"),
+    (
+        "hostKeys: strict",
+        "becomePassword: {secret: {name: kc, key: kubeconfig}}",
+        "spec.ssh.becomePassword.secret.key 10:46",
+    ),
+    (
+        "  controlPlane",
+        "  members: [{name: m, kubeconfig: {secret: {name: m, key: password}}}]\n  controlPlane",
+        "spec.members[0].kubeconfig.secret.key 11:59",
+    ),
     ("hostKeys: strict", "hostKeys: accept-new", "spec.ssh.hostKeys 10:15"),
     ("hostKeys: strict", "agent: /run/agent", "spec.ssh.agent 10:12"),
     ("hostKeys: strict", "knownHosts: [/etc/profile]", "spec.ssh.knownHosts 10:17"),

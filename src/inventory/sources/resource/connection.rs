@@ -1,7 +1,7 @@
 //! How hosts are reached: `spec.ssh` and what a host says itself, as connection variables.
 
-use super::secrets::Secrets;
-use crate::resource::{Bastion, Host, HostKeys, Places, Ssh};
+use super::secrets::{SecretKind, Secrets};
+use crate::resource::{Bastion, Host, HostKeys, Places, Reference, Ssh};
 use crate::value::{Value, Vars};
 
 /// The variables of all hosts.
@@ -19,12 +19,15 @@ pub(super) fn of_all(ssh: &Ssh, places: &Places, secrets: &Secrets) -> Vars {
             Some(file) if !secrets.is_encrypted(file) => {
                 set("ansible_private_key_file", Some(places.resolve_given(file).to_string_lossy().into()))
             }
-            _ => set("ansible_private_key", Some(secrets.secret_value(key))),
+            _ => set("ansible_private_key", Some(secrets.secret_value(key, SecretKind::SshKey))),
         }
     }
-    set("ansible_private_key_passphrase", ssh.passphrase.as_ref().map(|it| secrets.secret_value(it)));
-    set("ansible_password", ssh.password.as_ref().map(|it| secrets.secret_value(it)));
-    set("ansible_become_password", ssh.become_password.as_ref().map(|it| secrets.secret_value(it)));
+    let password = |reference: &Option<Reference>| {
+        reference.as_ref().map(|reference| secrets.secret_value(reference, SecretKind::Password))
+    };
+    set("ansible_private_key_passphrase", password(&ssh.passphrase));
+    set("ansible_password", password(&ssh.password));
+    set("ansible_become_password", password(&ssh.become_password));
     set(
         "ansible_host_key_checking",
         ssh.host_keys.map(|keys| match keys {

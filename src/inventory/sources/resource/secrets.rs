@@ -18,6 +18,34 @@ pub(super) enum SecretSource {
     Handed(Arc<HandedSecrets>),
 }
 
+/// What a secret is for. Who may name Secrets in a resource may not read them: a key must not be sent to a host as if it were a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SecretKind {
+    /// It is sent to a host, or unlocks a key.
+    Password,
+    /// It logs in to a host, and stays here.
+    SshKey,
+    /// It is copied to hosts.
+    AuthorityKey,
+}
+
+impl SecretKind {
+    /// Refuses what is of another kind, without any part of it.
+    fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            SecretKind::Password if text.trim_end().contains(['\n', '\r']) => {
+                Err("it has several lines, and a password has one".to_owned())
+            }
+            SecretKind::AuthorityKey
+                if text.contains("BEGIN OPENSSH PRIVATE KEY") || !text.contains(" PRIVATE KEY-----") =>
+            {
+                Err("it is not the private key of a certificate authority".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What is needed to follow references.
 #[derive(Debug, Clone)]
 pub(super) struct Secrets {
@@ -50,10 +78,16 @@ impl Secrets {
     }
 
     /// A placeholder for the secret until a template renders it.
-    pub(super) fn secret_value(&self, reference: &Reference) -> Value {
+    pub(super) fn secret_value(&self, reference: &Reference, kind: SecretKind) -> Value {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
-        Deferred::deferred_value(place, &self.keyring.hidden, move || own.resolve(&reference))
+        Deferred::deferred_value(place, &self.keyring.hidden, move || {
+            let text = own.resolve(&reference)?;
+            match reference.secret.is_some() {
+                true => kind.check(&text).map(|()| text),
+                false => Ok(text),
+            }
+        })
     }
 
     /// As [`Secrets::secret_value`], of a kubeconfig: what is not one is refused, as a text of one line would be taken for a path.
@@ -153,5 +187,33 @@ fn without_newline(text: String) -> String {
     match text.strip_suffix('\n') {
         Some(line) if !line.contains('\n') => line.strip_suffix('\r').unwrap_or(line).to_owned(),
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SecretKind;
+
+    #[test]
+    fn a_key_is_no_password_and_a_login_is_no_authority() {
+        let of = |kind: &str| format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----\n");
+        let (openssh, pkcs8) = (of("OPENSSH PRIVATE KEY"), of("PRIVATE KEY"));
+        for (kind, good, bad) in [
+            (
+                SecretKind::Password,
+                vec!["pass word\n", "", "-----"],
+                vec![openssh.as_str(), "apiVersion: v1\nkind: Config", "a\rb"],
+            ),
+            (SecretKind::AuthorityKey, vec![pkcs8.as_str()], vec![openssh.as_str(), "password", ""]),
+            (SecretKind::SshKey, vec![openssh.as_str(), pkcs8.as_str()], vec![]),
+        ] {
+            for text in good {
+                assert_eq!(kind.check(text), Ok(()), "{kind:?} {text}");
+            }
+            for text in bad {
+                let why = kind.check(text).unwrap_err();
+                assert!(!why.contains("AAAA") && !why.contains("apiVersion"), "{kind:?} {why}");
+            }
+        }
     }
 }

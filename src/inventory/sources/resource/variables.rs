@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::secrets::Secrets;
+use super::secrets::{SecretKind, Secrets};
 use crate::inventory::sources::resource::connection;
 use crate::resource::names::variable;
 use crate::resource::{
@@ -64,7 +64,7 @@ pub(super) fn deployment_vars(deployment: &Deployment, places: &Places, secrets:
         vars.extend(validity(certificates));
         if let Some(ca) = &certificates.ca {
             vars.insert(variable::KARMADA_CA_CERT.into(), text(&places.resolve_given(&ca.cert.file).to_string_lossy()));
-            vars.insert(variable::KARMADA_CA_KEY.into(), secrets.secret_value(&ca.key));
+            vars.insert(variable::KARMADA_CA_KEY.into(), secrets.secret_value(&ca.key, SecretKind::AuthorityKey));
         }
     }
     vars.extend(components(deployment));
