@@ -140,6 +140,8 @@ impl<'s> Proposal<'s> {
     async fn still(&self, control: &Control) -> Result<Option<Vec<PlannedStage>>, Error> {
         let phase = self.site.read_inventory().await?;
         self.deployment.recheck(&phase, control).await?;
+        // What the plan is compared with must be what the stages are run with: both are compared with the document as it was read first.
+        self.deployment.refuse_another_spec(&phase, control).await?;
         let Some(now) = planning::observe(&phase, &self.deployment, Vars::default(), control).await? else {
             return Ok(None);
         };

@@ -44,6 +44,20 @@ exits 1
 says 'is paused'
 untouched
 
+# A plan of one document is not carried out with another one that was there when the apply began, although the first one is back when the plan is
+# compared with it.
+begin
+cp "$file" "$scratch/planned"
+site plan --out "$scratch/plan"
+exits 0
+sed -i 's#^spec:#&\n  components: {karmadaScheduler: {extraArgs: {v: "3"}}}#' "$file"
+# shellcheck disable=SC2317  # at_question runs it
+changes() { cp "$scratch/planned" "$file"; }
+at_question 'Apply?' changes y apply "$scratch/plan" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} --playbooks "$ROOT/playbooks"
+exits 1
+says 'the spec of [^ ]+ was changed'
+untouched
+
 begin
 at_the_question true
 exits 0
