@@ -251,6 +251,18 @@ fn a_store_that_cannot_be_written_is_one_warning() {
         let warning = format!("warning: cannot write to the store of runs: {directory}: ");
         assert_eq!((out + &err).matches(&warning).count(), 1);
     }
+    // Whoever gives a run its id finds it by its record alone, so that it does nothing without one.
+    world.write("p.yml", "[{name: P, hosts: all, gather_facts: false, tasks: [{command: 'touch done'}]}]");
+    let id = "01m8e0000000000000000000p1";
+    let with_id = |directory: &str| {
+        let mut command = world.playbook();
+        ended(command.args(["--run-id", id]).env("WINDLASS_RUNS_DIRECTORY", directory).output().unwrap())
+    };
+    let (code, _, err) = with_id(&below_a_file);
+    assert!(code == 1 && err.contains("cannot record the run, so nothing was done: "), "{code} {err}");
+    assert!(!world.path("done").exists());
+    assert_eq!(with_id(world.path("elsewhere").to_str().unwrap()).0, 0);
+    assert!(world.path("done").exists());
     let (code, out, _) = ended(world.playbook().env("WINDLASS_RUNS", "false").output().unwrap());
     assert_eq!((code, out.contains("warning")), (0, false), "{out}");
     assert!(!world.path("state").exists());

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::interrupt::Interrupts;
@@ -113,8 +113,11 @@ pub(super) fn go(
 ) -> Result<ExitCode, CliError> {
     wait(async || {
         let (hidden, fence) = (&job.keyring.hidden, job.fence());
-        let telling =
+        let mut telling =
             ReportSession::open_report_session(reporting, settings, usual, (None, command), hidden, fence.as_ref())?;
+        if let Err(failure) = telling.until_recorded().await {
+            return telling.end_with(Err(failure)).await;
+        }
         let done = match telling.control.run(job).await {
             Ok(None) => Ok(ExitCode::Interrupted),
             Ok(Some(recap)) => {
@@ -169,6 +172,8 @@ pub(super) struct ReportSession {
     /// Of what this thread prints, until the reports are closed.
     copying: PrintCopying,
     reporter: JoinHandle<report::ReportOutcome>,
+    /// None: nobody needs the record.
+    recorded: Option<oneshot::Receiver<Result<(), String>>>,
     /// Listens until the reports are closed.
     _interrupts: Interrupts,
 }
@@ -185,8 +190,14 @@ impl ReportSession {
     ) -> Result<ReportSession, CliError> {
         let id = id.or(reporting.run_id);
         let run = id.unwrap_or_else(|| RunId::new_at(SystemTime::now()));
-        let record =
+        let mut record =
             if command.recorded || reporting.run_id.is_some() { recording::record_settings(settings) } else { None };
+        // Whoever gave the run its id finds it by its record alone.
+        let recorded = record.as_mut().filter(|_| reporting.run_id.is_some()).map(|record| {
+            let (sender, receiver) = oneshot::channel();
+            record.started = Some(sender);
+            receiver
+        });
         let reports = reporting.open_reporting(hidden, settings, usual, fence, run, record)?;
         let (events, receiver) = unbounded_channel();
         send_event(
@@ -200,7 +211,18 @@ impl ReportSession {
         let copy = PrintCopy { events: events.downgrade(), json: reporting.prints_json() };
         let copying = PrintCopying::start_copying(copy.clone());
         let control = Control { events, stopping, at_once };
-        Ok(ReportSession { run, control, copy, copying, reporter, _interrupts: interrupts })
+        Ok(ReportSession { run, control, copy, copying, reporter, recorded, _interrupts: interrupts })
+    }
+
+    /// Waits until the start of a run with a given id is recorded. Nothing must be done before.
+    pub(super) async fn until_recorded(&mut self) -> Result<(), CliError> {
+        let Some(recorded) = self.recorded.take() else { return Ok(()) };
+        let why = match recorded.await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(why)) => why,
+            Err(_) => "the report ended".to_owned(),
+        };
+        Err(anyhow::anyhow!("cannot record the run, so nothing was done: {why}").into())
     }
 
     /// For what other threads print.

@@ -70,7 +70,7 @@ pub(super) fn record_settings(settings: &Settings) -> Option<RecordSettings> {
         Some(directory) => runs::open_store(&directory),
         None => Err(runs::Error::NoHome),
     };
-    Some(RecordSettings { name: "the store of runs".to_owned(), open: Box::new(open), retention })
+    Some(RecordSettings { name: "the store of runs".to_owned(), open: Box::new(open), retention, started: None })
 }
 
 /// The directory of the store. None: nothing names one.

@@ -10,7 +10,7 @@ use serde_json::Value as Plain;
 use super::Report;
 use super::paint::plain_json;
 use crate::engine::{CommandEvent, CommandStart, Event, Recap};
-use crate::runs::recorder::{OpenStore, Recorder};
+use crate::runs::recorder::{OpenStore, Recorder, StartRecorded};
 use crate::runs::{
     HostCounts, RecordedEvent, Retention, RunEnd, RunId, RunOutcome, RunStart, RunSummary, StageRecord, timestamp_text,
 };
@@ -22,6 +22,8 @@ pub struct RecordSettings {
     pub name: String,
     pub open: OpenStore,
     pub retention: Retention,
+    /// Who waits until the start of the run is recorded.
+    pub started: Option<StartRecorded>,
 }
 
 pub(super) struct Record {
@@ -60,7 +62,7 @@ impl Record {
             check: start.check,
             started: at,
         };
-        self.recorder = Some(Recorder::start_recording(start, settings.retention, settings.open));
+        self.recorder = Some(Recorder::start_recording(start, settings.retention, settings.open, settings.started));
     }
 
     fn command_event(&mut self, at: SystemTime, event: &CommandEvent) {

@@ -1,12 +1,12 @@
 //! Records one run in a thread of its own, so that a slow disk or another process in the database holds up nothing. What cannot be
-//! recorded is reported once, and the run continues.
+//! recorded is reported once, and the run continues; whoever starts it can wait until its start is recorded.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Error, RecordedEvent, Retention, RunEnd, RunStart, RunStore, RunSummary};
+use super::{Error, RecordedEvent, Retention, RunEnd, RunId, RunStart, RunStore, RunSummary};
 use crate::value::mutex::Mutex;
 
 /// How many batches may wait for the thread.
@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_millis(100);
 
 const TOO_SLOW: &str = "it is too slow; the end of this run is not recorded";
+
+/// Gets whether the start of a run is in the store.
+pub type StartRecorded = tokio::sync::oneshot::Sender<Result<(), String>>;
 
 /// Opens the store; called on the recorder's thread.
 pub type OpenStore = Box<dyn FnOnce() -> Result<Box<dyn RunStore>, Error> + Send>;
@@ -73,13 +76,24 @@ struct Batch {
 
 impl Recorder {
     /// Starts to record.
-    pub fn start_recording(start: RunStart, retention: Retention, open: OpenStore) -> Recorder {
+    pub fn start_recording(
+        start: RunStart,
+        retention: Retention,
+        open: OpenStore,
+        started: Option<StartRecorded>,
+    ) -> Recorder {
         let (batches, receiver) = sync_channel(BATCHES);
         let (ended, done) = channel();
         let problem = Problem::default();
         let told = problem.clone();
         let record = move || {
-            if let Err(error) = record(start, &retention, open, &receiver, &told) {
+            let store = open_for(&start, open);
+            if let Some(started) = started {
+                // Whoever does not wait for it has ended.
+                drop(started.send(store.as_ref().map(drop).map_err(Clone::clone)));
+            }
+            let recorded = store.and_then(|store| record(start.id, store, &retention, &receiver, &told));
+            if let Err(error) = recorded {
                 told.set(error);
             }
             drop(ended);
@@ -133,18 +147,23 @@ impl Recorder {
     }
 }
 
+/// The store, with the start of the run in it.
+fn open_for(start: &RunStart, open: OpenStore) -> Result<Box<dyn RunStore>, String> {
+    let failed = |error: Error| error.to_string();
+    let mut store = open().map_err(failed)?;
+    store.record_start(start).map_err(failed)?;
+    Ok(store)
+}
+
 /// What the thread does.
 fn record(
-    start: RunStart,
+    run: RunId,
+    mut store: Box<dyn RunStore>,
     retention: &Retention,
-    open: OpenStore,
     batches: &Receiver<Batch>,
     problem: &Problem,
 ) -> Result<(), String> {
-    let run = start.id;
     let failed = |error: Error| error.to_string();
-    let mut store = open().map_err(failed)?;
-    store.record_start(&start).map_err(failed)?;
     // Without these events a later one would leave a gap.
     let mut incomplete = false;
     while let Ok(mut batch) = batches.recv() {
@@ -180,7 +199,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::runs::{RunFilter, RunId, RunOutcome, open_store};
+    use crate::runs::{RunFilter, RunOutcome, open_store};
 
     const RETENTION: Retention = Retention { count: 10, age: Duration::from_secs(1000) };
 
@@ -222,7 +241,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (start, directory) = (start(), scratch.path().to_owned());
         let mut recorder =
-            Recorder::start_recording(start.clone(), RETENTION, Box::new(move || open_store(&directory)));
+            Recorder::start_recording(start.clone(), RETENTION, Box::new(move || open_store(&directory)), None);
         for sequence in 1..=100 {
             recorder.add_events(event(sequence), &RunSummary::default());
         }
@@ -242,7 +261,7 @@ mod tests {
         let directory = file.join("windlass");
         let beginning = format!("{}: ", directory.display());
         let open = move || open_store(&directory);
-        let mut recorder = Recorder::start_recording(start(), RETENTION, Box::new(open));
+        let mut recorder = Recorder::start_recording(start(), RETENTION, Box::new(open), None);
         let problem = until_problem(&recorder);
         assert!(problem.starts_with(&beginning), "{problem}");
         for sequence in 1..=100 {
@@ -257,7 +276,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (start, directory) = (start(), scratch.path().to_owned());
         let open = move || Ok(Box::new(crate::runs::sqlite::tests::with_room_for(&directory, 12)) as Box<dyn RunStore>);
-        let mut recorder = Recorder::start_recording(start.clone(), RETENTION, Box::new(open));
+        let mut recorder = Recorder::start_recording(start.clone(), RETENTION, Box::new(open), None);
         recorder.add_events(event(1), &RunSummary::default());
         let noise: String = (0..80_000).map(|_| char::from(rand::random_range(b'a'..=b'z'))).collect();
         thread::sleep(Duration::from_millis(200));
@@ -307,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_store_that_does_not_answer_holds_up_nothing_and_memory_is_bounded() {
-        let mut recorder = Recorder::start_recording(start(), RETENTION, Box::new(|| Ok(Box::new(Stuck))));
+        let mut recorder = Recorder::start_recording(start(), RETENTION, Box::new(|| Ok(Box::new(Stuck))), None);
         let line = "x".repeat(1 << 20);
         let begun = Instant::now();
         for sequence in 1..=200 {

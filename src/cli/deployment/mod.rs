@@ -114,7 +114,10 @@ impl SiteArgs {
     ) -> Result<ExitCode, CliError> {
         let site = self.site(files)?;
         let done = launch::wait(async || {
-            let telling = self.telling(id, command, &site).await?;
+            let mut telling = self.telling(id, command, &site).await?;
+            if let Err(failure) = telling.until_recorded().await {
+                return telling.end_with(Err(failure)).await;
+            }
             let (copy, events) = (telling.print_copy(), telling.control.events.clone());
             let control = Control {
                 id: telling.run,
