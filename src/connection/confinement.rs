@@ -79,7 +79,10 @@ impl Confinement {
             address if address.is_unspecified() || address.is_multicast() => "it is not the address of a host",
             IpAddr::V4(v4) if v4.is_link_local() => "it is a link-local address",
             IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0 => "it is not the address of a host",
-            IpAddr::V6(v6) if v6.is_unicast_link_local() => "it is a link-local address",
+            IpAddr::V6(v6) if v6.is_unicast_link_local() || v6.segments()[0] & 0xffc0 == 0xfec0 => {
+                "it is a link-local or site-local address"
+            }
+            IpAddr::V6(v6) if v6.segments()[..2] == [0x2001, 0] => "it is an address of a Teredo tunnel",
             address => match network::of_this_machine() {
                 Ok(own) if own.iter().any(|network| network.contains(address)) => {
                     "it is in a network of the machine that windlass runs on"
@@ -117,6 +120,8 @@ fn plain(address: IpAddr) -> IpAddr {
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        // Of a network's own translator (RFC 8215), with the usual length of its prefix.
+        | [0x64, 0xff9b, 1, _, _, _, high, low]
         // 6to4.
         | [0x2002, high, low, ..] => inner(high, low),
         _ => address,
@@ -145,6 +150,9 @@ mod tests {
             ("0x7f.1", "loopback"),
             ("64:ff9b::7f00:1", "loopback"),
             ("2002:7f00:1::", "loopback"),
+            ("64:ff9b:1::7f00:1", "loopback"),
+            ("2001:0:1::1", "Teredo"),
+            ("fec0::1", "site-local"),
             ("0.0.0.0", "not the address of a host"),
             ("::", "not the address of a host"),
             ("169.254.169.254", "link-local"),
