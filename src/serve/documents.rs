@@ -5,6 +5,7 @@ use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -165,11 +166,23 @@ fn refuse_broken_file(server: &Server, name: &str) -> Result<(), Problem> {
     Err(Problem::conflict("OwnFile", detail).with_hint("mend the file, or give the new deployment another name"))
 }
 
-/// Writes a file whole, or not at all.
+/// What the name of a file begins with that is being written.
+const UNFINISHED: &str = ".new-";
+/// A file that has been unfinished for so long is of a process that was killed.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+
+/// Writes a file whole, or not at all. Removes what processes left that were killed while they wrote in this directory.
 pub(super) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
+    for entry in std::fs::read_dir(directory)?.flatten() {
+        let is_unfinished = entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_unfinished && age().is_some_and(|age| age > ABANDONED) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
     let mode = path.metadata().map_or(0o600, |before| before.permissions().mode() & 0o777);
-    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
     file.as_file().sync_all()?;
@@ -275,4 +288,25 @@ pub(super) async fn delete_document(call: Call) -> Result<Response, Problem> {
     let digest = call.server.blocking(delete).await?;
     call.note.lock().detail = format!("document {digest}");
     Ok(answers::no_content())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_by_the_next_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let [old, young] = [".new-old", ".new-young"].map(|name| directory.path().join(name));
+        for path in [&old, &young] {
+            std::fs::write(path, "half").unwrap();
+        }
+        let long_ago = std::time::SystemTime::now() - 2 * ABANDONED;
+        File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+        let path = directory.path().join("a.document");
+        write_whole(&path, "whole").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");
+        assert!(!old.exists() && young.exists());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
 }
