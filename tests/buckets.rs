@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use windlass::s3::{Bucket, S3Settings, ServerSideEncryption};
+use windlass::connection::Confinement;
+use windlass::s3::{Authorities, Bucket, S3Settings, ServerSideEncryption};
 use windlass::value::{ProcessEnvironment, Secret};
 
 struct Server {
@@ -72,7 +73,7 @@ impl Server {
         S3Settings {
             endpoint: Some(format!("http://127.0.0.1:{}", self.port)),
             region: None,
-            authorities: None,
+            authorities: Authorities::OfMachine,
             has_virtual_hosts: false,
             encryption: None,
             access_key: self.access_key.clone(),
@@ -82,7 +83,7 @@ impl Server {
     }
 
     fn bucket(&self) -> Bucket {
-        Bucket::new("backups", &self.settings(), &ProcessEnvironment::default()).unwrap()
+        Bucket::new("backups", &self.settings(), &ProcessEnvironment::default(), None).unwrap()
     }
 }
 
@@ -144,8 +145,9 @@ fn lists_of_more_than_one_page_are_complete() {
     with_server(async |server| {
         let bucket = server.bucket();
         let file = tempfile::NamedTempFile::new().unwrap();
-        for number in 0..1003 {
-            bucket.upload_object(&format!("many/{number}"), file.path()).await.unwrap();
+        for first in (0..1003).step_by(17) {
+            let keys: Vec<String> = (first..first + 17).map(|number| format!("many/{number}")).collect();
+            futures::future::try_join_all(keys.iter().map(|key| bucket.upload_object(key, file.path()))).await.unwrap();
         }
         let found = bucket.list_objects("many/").await.unwrap();
         assert_eq!(found.len(), 1003);
@@ -176,7 +178,7 @@ fn nothing_that_exists_is_replaced() {
 fn wrong_keys_buckets_and_settings_are_refused_with_what_to_do() {
     with_server(async |server| {
         let around = ProcessEnvironment::default();
-        let fault = async |settings: S3Settings, name: &str| match Bucket::new(name, &settings, &around) {
+        let fault = async |settings: S3Settings, name: &str| match Bucket::new(name, &settings, &around, None) {
             Ok(bucket) => bucket.list_objects("").await.unwrap_err().to_string(),
             Err(error) => error.to_string(),
         };
@@ -202,6 +204,8 @@ fn wrong_keys_buckets_and_settings_are_refused_with_what_to_do() {
         }
         let nowhere = S3Settings { endpoint: None, ..server.settings() };
         assert_eq!(fault(nowhere, "backups").await, "the region of the bucket is not known\nhint: set AWS_REGION");
+        let odd = S3Settings { session_token: Some(Secret::new("a\nb")), ..server.settings() };
+        assert_eq!(fault(odd, "backups").await, "the session token has characters that no token has");
         for name in ["Backups", "a", "a..b", "b/c", "b?c", ""] {
             assert!(fault(server.settings(), name).await.contains("is no name of a bucket"), "{name}");
         }
@@ -234,7 +238,7 @@ fn failures_that_pass_are_tried_again_and_others_leave_nothing() {
         // It stays busy: the upload is given up, and its parts are removed.
         server.fault("PUT", "given-up?partNumber=2", "503", 1000, 0);
         let error = bucket.upload_object("given-up", &large).await.unwrap_err().to_string();
-        assert_eq!(error, "cannot write s3://backups/given-up: the server responded 503 SLOW DOWN (after 5 attempts)");
+        assert_eq!(error, "cannot write s3://backups/given-up: the server responded 503 Slow Down (after 5 attempts)");
         assert_eq!(server.count("DELETE", "given-up?uploadId="), 1);
         assert!(bucket.list_objects("given-up").await.unwrap().is_empty());
         // A part that was lost although the service said otherwise: it refuses to complete the upload.
@@ -252,7 +256,7 @@ fn the_service_encrypts_as_it_is_asked_to() {
         std::fs::write(&small, "text").unwrap();
         let encrypted =
             S3Settings { encryption: Some(ServerSideEncryption::Kms(Some("key-1".into()))), ..server.settings() };
-        let bucket = Bucket::new("backups", &encrypted, &ProcessEnvironment::default()).unwrap();
+        let bucket = Bucket::new("backups", &encrypted, &ProcessEnvironment::default(), None).unwrap();
         bucket.upload_object("encrypted", &small).await.unwrap();
         server.bucket().upload_object("plain", &small).await.unwrap();
         let mut file = File::create(directory.path().join("read")).unwrap();
@@ -262,4 +266,32 @@ fn the_service_encrypts_as_it_is_asked_to() {
         assert!(log.contains("PUT /backups/encrypted aws:kms key-1\n"), "{log}");
         assert!(log.contains("PUT /backups/plain\n"), "{log}");
     });
+}
+
+/// What others wrote may not lead to every address, whatever its name resolves to.
+#[test]
+fn a_bucket_of_others_is_reached_where_it_may_be() {
+    let settings = |endpoint: &str| S3Settings {
+        endpoint: Some(endpoint.into()),
+        region: None,
+        authorities: Authorities::OfMachine,
+        has_virtual_hosts: false,
+        encryption: None,
+        access_key: "id".into(),
+        secret_key: Secret::new("secret"),
+        session_token: None,
+    };
+    let confined = || Some(std::sync::Arc::new(Confinement::default()));
+    let around = ProcessEnvironment::default();
+    let open = |endpoint: &str| Bucket::new("backups", &settings(endpoint), &around, confined());
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        for endpoint in
+            ["https://localhost:1", "https://127.0.0.1:1", "https://[::ffff:127.0.0.1]:1", "https://169.254.169.254"]
+        {
+            let error = open(endpoint).unwrap().list_objects("").await.unwrap_err().to_string();
+            assert!(error.contains("a resource from an API must not connect to"), "{endpoint}: {error}");
+        }
+    });
+    let error = open("http://127.0.0.1:1").err().unwrap().to_string();
+    assert_eq!(error, "the endpoint http://127.0.0.1:1/ must begin with https://");
 }

@@ -251,7 +251,7 @@ fn a_store_that_cannot_be_written_is_one_warning() {
         let warning = format!("warning: cannot write to the store of runs: {directory}: ");
         assert_eq!((out + &err).matches(&warning).count(), 1);
     }
-    // Whoever gives a run its id finds it by its record alone, so that it does nothing without one.
+    // A server that gives a run its id finds it by its record alone, so that it does nothing without one.
     world.write("p.yml", "[{name: P, hosts: all, gather_facts: false, tasks: [{command: 'touch done'}]}]");
     let id = "01m8e0000000000000000000p1";
     let with_id = |directory: &str| {

@@ -9,7 +9,7 @@ use crate::value::{Value, yaml};
 
 #[derive(Debug, Args)]
 pub(super) struct CrdArgs {
-    /// Print also EtcdBackup and EtcdRestore, which windlass checks but does not act on yet
+    /// Print also EtcdRestore, which windlass checks but does not act on yet
     #[arg(long)]
     all: bool,
 }

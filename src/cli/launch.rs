@@ -192,7 +192,7 @@ impl ReportSession {
         let run = id.unwrap_or_else(|| RunId::new_at(SystemTime::now()));
         let mut record =
             if command.recorded || reporting.run_id.is_some() { recording::record_settings(settings) } else { None };
-        // Whoever gave the run its id finds it by its record alone.
+        // The program that gave the run its id finds it by its record alone.
         let recorded = record.as_mut().filter(|_| reporting.run_id.is_some()).map(|record| {
             let (sender, receiver) = oneshot::channel();
             record.started = Some(sender);

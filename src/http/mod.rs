@@ -8,6 +8,7 @@ mod stream;
 pub(crate) mod tls;
 pub(crate) mod url;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -67,11 +68,14 @@ pub(crate) struct Request {
     pub proxy: Option<Url>,
     /// The socket of this machine behind which the server is, whatever the address says.
     pub socket: Option<PathBuf>,
+    /// Where the server is, of a name that was resolved before, for requests from this machine. Empty: the name is resolved then.
+    pub resolved: Vec<SocketAddr>,
 }
 
 impl Request {
     pub(crate) fn get(url: Url) -> Request {
-        Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), proxy: None, socket: None }
+        let (headers, body, resolved) = Default::default();
+        Request { method: "GET".to_owned(), url, headers, body, proxy: None, socket: None, resolved }
     }
 }
 
@@ -193,6 +197,9 @@ async fn connect_from_here(tls: &Tls, request: &Request) -> Result<Box<dyn Strea
     let next = request.proxy.as_ref().unwrap_or(&request.url);
     let stream: std::io::Result<Box<dyn Stream>> = match &request.socket {
         Some(path) => UnixStream::connect(path).await.map(|stream| Box::new(stream) as _),
+        None if !request.resolved.is_empty() => {
+            TcpStream::connect(request.resolved.as_slice()).await.map(|stream| Box::new(stream) as _)
+        }
         None => TcpStream::connect((next.host.as_str(), next.port)).await.map(|stream| Box::new(stream) as _),
     };
     let lost = |error: std::io::Error| HttpError::Connect { address: next.address(), reason: error.to_string() };

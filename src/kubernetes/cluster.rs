@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::core::params::ListParams;
 use kube::core::{ApiResource, DynamicObject};
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, Resource};
 
-use crate::resource::KarmadaDeployment;
+use crate::resource::{EtcdBackup, KarmadaDeployment};
 use crate::template::wait_for;
 use crate::value::ProcessEnvironment;
 
@@ -62,24 +62,35 @@ impl Cluster {
     /// # Errors
     /// One line that says why it cannot be read.
     pub fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
+        self.object::<KarmadaDeployment>(namespace, name)
+    }
+
+    /// As [`Cluster::deployment`], of an `EtcdBackup`.
+    ///
+    /// # Errors
+    /// The API does not answer, or has no such object.
+    pub fn etcd_backup(&self, namespace: &str, name: &str) -> Result<String, String> {
+        self.object::<EtcdBackup>(namespace, name)
+    }
+
+    fn object<K: Resource<DynamicType = ()>>(&self, namespace: &str, name: &str) -> Result<String, String> {
+        let word = K::kind(&());
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
-            let kind = ApiResource::erase::<KarmadaDeployment>(&());
-            let deployments: Api<DynamicObject> = Api::namespaced_with(api.clone(), namespace, &kind);
-            match deployments.get(name).await {
+            let kind = ApiResource::erase::<K>(&());
+            let objects: Api<DynamicObject> = Api::namespaced_with(api.clone(), namespace, &kind);
+            match objects.get(name).await {
                 Ok(found) => serde_json::to_string_pretty(&found).map_err(|error| error.to_string()),
-                Err(error) if is_unknown(&error) => {
-                    Err("the API server does not serve KarmadaDeployments; install their definitions: windlass crd | \
-                        kubectl apply -f -"
-                        .to_owned())
-                }
+                Err(error) if is_unknown(&error) => Err(format!(
+                    "the API server does not serve {word}s; install their definitions: windlass crd | kubectl apply -f -"
+                )),
                 Err(error) if is_absent(&error) && !has(&api, namespace).await => Err(no_namespace(namespace)),
                 Err(error) if is_absent(&error) => {
-                    let others = deployments.list(&ListParams::default().limit(20)).await.ok();
+                    let others = objects.list(&ListParams::default().limit(20)).await.ok();
                     let others = others.into_iter().flatten().filter_map(|other| other.metadata.name);
                     let others = listed(others);
                     let besides = if others.is_empty() { String::new() } else { format!(", only {others}") };
-                    Err(format!("the namespace {namespace} has no KarmadaDeployment {name}{besides}"))
+                    Err(format!("the namespace {namespace} has no {word} {name}{besides}"))
                 }
                 Err(error) => Err(error_text(&error)),
             }

@@ -2,6 +2,7 @@
 
 use time::OffsetDateTime;
 
+use super::backups::Recency;
 use super::decide::{Blocked, Decision, DeploymentView, Limits, RunState, RunView, Seconds};
 use crate::resource::status::{HostStatus, Look, short_message};
 use crate::resource::{ApplyPolicy, Condition, RunOperation, TABLE};
@@ -23,6 +24,7 @@ pub(super) struct Known<'a> {
     pub look: Option<&'a Look>,
     pub decision: &'a Decision,
     pub limits: Limits,
+    pub backups: &'a Recency,
 }
 
 /// What a condition says.
@@ -64,7 +66,8 @@ fn outdated(known: &Known<'_>, now: OffsetDateTime) -> (Option<Finding>, Option<
         RunState::Running | RunState::Lost => true,
         RunState::Waiting => false,
     };
-    let mut runs = known.view.runs.iter().filter(touched).peekable();
+    let changes = known.view.runs.iter().filter(|run| run.operation.changes_hosts());
+    let mut runs = changes.filter(touched).peekable();
     let Some(first) = runs.peek() else { return (None, None) };
     let since = unknown("ChangedSince", format!("the hosts were not looked at since the run {} began", first.name));
     let destroys = runs.any(|run| run.operation == RunOperation::Destroy);
@@ -132,6 +135,7 @@ pub(super) fn conditions(name: &str, known: &Known<'_>, failed: Option<&str>, no
         ("ComponentsHealthy", of_rows(|look| &look.summary.components, "components are ready")),
         ("MembersJoined", of_rows(|look| &look.summary.members, "member clusters are ready")),
         ("CertificatesValid", certificates),
+        ("BackupRecent", backup_recent(known.backups)),
         ("Drifted", drifted(view, looked)),
         ("Deleting", if view.deleted { yes("Deleted", "the object was deleted") } else { no("NotDeleted", "") }),
         ("Ready", ready),
@@ -206,6 +210,7 @@ fn progressing(view: &DeploymentView) -> Finding {
                 RunOperation::Rollback => "RollingBack",
                 RunOperation::RenewCertificates => "RenewingCertificates",
                 RunOperation::Destroy => "Destroying",
+                RunOperation::Backup => "BackingUp",
             },
             format!("the run {} is under way", run.name),
         ),
@@ -218,6 +223,19 @@ fn reachable(look: &Look) -> Finding {
     match silent.is_empty() {
         true => yes("AllReachable", ""),
         false => no("HostsUnreachable", format!("these hosts do not answer: {}", listed(&silent, ", "))),
+    }
+}
+
+fn backup_recent(backups: &Recency) -> Finding {
+    match backups {
+        Recency::None => unknown("NoBackups", "no EtcdBackup is for this deployment"),
+        Recency::NotYet => unknown("NoBackupYet", "no backup has ended yet"),
+        Recency::Recent(time) => {
+            let time = OffsetDateTime::from_unix_timestamp(*time).map_or_else(|_| String::new(), time_text);
+            yes("Recent", format!("the newest good backup is of {time}"))
+        }
+        Recency::Overdue(why) => no("BackupOverdue", why.as_str()),
+        Recency::Failed(why) => no("BackupFailed", why.as_str()),
     }
 }
 
@@ -234,7 +252,8 @@ fn of_summary(summary: &str, counted: &str) -> Finding {
 /// Whether hosts differ from what a run has made of them, while nobody asked for anything else.
 fn drifted(view: &DeploymentView, look: Option<&Look>) -> Finding {
     let Some(look) = look else { return unknown("NotLooked", "") };
-    let applied = view.runs.iter().rev().find_map(|run| match run.state {
+    let changes = view.runs.iter().rev().filter(|run| run.operation.changes_hosts());
+    let applied = changes.into_iter().find_map(|run| match run.state {
         RunState::Ended { well, .. } => Some(well && run.plan_digest.is_some()),
         _ => None,
     });

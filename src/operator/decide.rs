@@ -196,15 +196,16 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
             None => open.push(run),
         }
     }
-    // One that was begun comes first: it may have left something half done.
-    open.sort_by_key(|run| run.state != RunState::Lost);
-    if let Some(run) = open.first() {
-        // One that may have changed hosts is resumed at any time: they are half changed.
-        let closed = match view.window {
-            Window::Closed { until } if !run.has_changed => Some(until),
-            _ => None,
-        };
-        match (view.paused, closed, limits.may_run) {
+    // One that was begun comes first: it may have left something half done. Then backups: nothing keeps them from beginning.
+    open.sort_by_key(|run| (run.state != RunState::Lost, run.operation.changes_hosts()));
+    let paused = |run: &RunView| view.paused && run.operation.changes_hosts();
+    // One that may have changed hosts is resumed at any time: they are half changed.
+    let closed = |run: &RunView| match view.window {
+        Window::Closed { until } if !run.has_changed && run.operation.changes_hosts() => Some(until),
+        _ => None,
+    };
+    if let Some(run) = open.iter().find(|run| !paused(run) && closed(run).is_none()).or(open.first()) {
+        match (paused(run), closed(run), limits.may_run) {
             (true, ..) => decision.blocked = Some(Blocked::Paused),
             (false, Some(until), _) => {
                 decision.blocked = Some(Blocked::OutsideWindow { until });
@@ -332,7 +333,8 @@ fn is_due(view: &DeploymentView, look: &LookView, limits: Limits, now: Seconds) 
 
 /// Whether a run has ended after a look, so that the hosts may be others.
 fn has_ended_since(view: &DeploymentView, look: &LookView) -> bool {
-    view.runs.iter().any(|run| matches!(run.state, RunState::Ended { at, .. } if at >= look.at))
+    let mut changes = view.runs.iter().filter(|run| run.operation.changes_hosts());
+    changes.any(|run| matches!(run.state, RunState::Ended { at, .. } if at >= look.at))
 }
 
 fn next_look(look: &LookView, limits: Limits) -> Seconds {
@@ -362,11 +364,17 @@ fn pause_until(runs: &[RunView]) -> Seconds {
 
 /// The Runs that have ended and are not kept.
 fn forgotten(runs: &[RunView]) -> impl Iterator<Item = String> {
-    let failed = |run: &&RunView| matches!(run.state, RunState::Ended { well: false, .. });
-    let newest_failure = runs.iter().rev().find(failed).map(|run| run.name.clone());
-    let ended = runs.iter().rev().filter(|run| matches!(run.state, RunState::Ended { .. }) && !run.deleted);
-    let forgotten = ended.skip(KEPT_RUNS).map(|run| run.name.clone());
-    forgotten.filter(move |name| Some(name) != newest_failure.as_ref()).collect::<Vec<_>>().into_iter()
+    let mut forgotten = Vec::new();
+    // Frequent backups do not push the others out.
+    for changes in [true, false] {
+        let of_kind = || runs.iter().rev().filter(move |run| run.operation.changes_hosts() == changes);
+        let failed = |run: &&RunView| matches!(run.state, RunState::Ended { well: false, .. });
+        let newest_failure = of_kind().find(failed).map(|run| &run.name);
+        let ended = of_kind().filter(|run| matches!(run.state, RunState::Ended { .. }) && !run.deleted);
+        let old = ended.skip(KEPT_RUNS).map(|run| &run.name).filter(|name| Some(*name) != newest_failure);
+        forgotten.extend(old.cloned());
+    }
+    forgotten.into_iter()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs as Kubernetes Jobs: one Job for each process that is to do a Run, so that the scheduler of the cluster finds a place for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -116,9 +116,15 @@ impl Jobs {
         self.of(run).is_some_and(|job| !has_ended(&job))
     }
 
-    /// How many have not ended.
-    pub(super) fn active(&self) -> usize {
-        self.store.state().iter().filter(|job| !has_ended(job)).count()
+    /// How many of these Runs have a Job that has not ended. Labels say nothing: a user who may create Jobs can set them.
+    pub(super) fn active(&self, runs: &[Arc<Run>]) -> usize {
+        let jobs: Vec<Arc<Job>> = self.store.state().into_iter().filter(|job| !has_ended(job)).collect();
+        let owners = |job: &Arc<Job>| {
+            let namespace = job.namespace();
+            job.owner_references().iter().map(move |owner| (namespace.clone(), owner.uid.clone())).collect::<Vec<_>>()
+        };
+        let owners: HashSet<_> = jobs.iter().flat_map(owners).collect();
+        runs.iter().filter(|run| run.uid().is_some_and(|uid| owners.contains(&(run.namespace(), uid)))).count()
     }
 
     /// The Runs of a deployment that Jobs do.
@@ -292,6 +298,41 @@ mod tests {
         assert_eq!((pod.restart_policy.as_deref(), pod.termination_grace_period_seconds), (Some("Never"), Some(600)));
         let arguments = pod.containers[0].args.clone().unwrap();
         assert_eq!(arguments, ["worker", "-f", "kube:default/prod", "--playbooks=/p", "--run", "r", "-vv"]);
+    }
+
+    #[tokio::test]
+    async fn jobs_of_others_are_no_runs_whatever_they_say_they_are() {
+        let (store, mut writer) = kube::runtime::reflector::store();
+        let jobs = Jobs { store, ..jobs() };
+        let runs = [run("r", 0), run("other", 0)].map(|run| {
+            let uid = format!("{}-uid", run.name_any());
+            Run { metadata: ObjectMeta { uid: Some(uid), ..run.metadata }, ..run }
+        });
+        let mut own = jobs.job("default", "prod", &runs[0]);
+        own.metadata.uid = Some("j".into());
+        let label = Some([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())].into());
+        let foreign = |namespace: &str, name: &str| Job {
+            metadata: ObjectMeta {
+                name: Some(name.into()),
+                namespace: Some(namespace.into()),
+                labels: label.clone(),
+                owner_references: own.metadata.owner_references.clone(),
+                ..ObjectMeta::default()
+            },
+            ..Job::default()
+        };
+        let mut without_owner = foreign("elsewhere", "b");
+        without_owner.metadata.owner_references = None;
+        for job in [foreign("elsewhere", "a"), without_owner] {
+            writer.apply_watcher_event(&kube::runtime::watcher::Event::Apply(job));
+        }
+        let runs = runs.map(Arc::new);
+        assert_eq!(jobs.active(&runs), 0);
+        // A second one of the same Run is none more.
+        for job in [own.clone(), foreign("default", "c")] {
+            writer.apply_watcher_event(&kube::runtime::watcher::Event::Apply(job));
+        }
+        assert_eq!(jobs.active(&runs), 1);
     }
 
     #[test]

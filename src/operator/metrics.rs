@@ -12,13 +12,22 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::resource::{KarmadaDeployment, KarmadaDeploymentStatus};
+use super::view::seconds_of;
+use crate::resource::{EtcdBackup, KarmadaDeployment, KarmadaDeploymentStatus};
 
 /// Which deployment a figure is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfDeployment {
     namespace: String,
     deployment: String,
+}
+
+/// Which backup a figure is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfBackup {
+    namespace: String,
+    deployment: String,
+    backup: String,
 }
 
 /// Which condition of a deployment a figure is about.
@@ -40,11 +49,14 @@ pub(super) struct Metrics {
     pub api_last_success: Gauge<f64, AtomicU64>,
     /// Set once the deployments are watched.
     pub deployments: Arc<OnceLock<Store<KarmadaDeployment>>>,
+    /// Set once the backups are watched.
+    pub backups: Arc<OnceLock<Store<EtcdBackup>>>,
     conditions: Family<OfCondition, Gauge>,
     hosts_reachable: Family<OfDeployment, Gauge>,
     drift_changes: Family<OfDeployment, Gauge>,
     etcd_members_healthy: Family<OfDeployment, Gauge>,
     certificate_days_left: Family<OfDeployment, Gauge>,
+    backup_last_success: Family<OfBackup, Gauge>,
 }
 
 impl Metrics {
@@ -58,11 +70,13 @@ impl Metrics {
             reconcile_errors: Counter::default(),
             api_last_success: Gauge::default(),
             deployments: Arc::default(),
+            backups: Arc::default(),
             conditions: Family::default(),
             hosts_reachable: Family::default(),
             drift_changes: Family::default(),
             etcd_members_healthy: Family::default(),
             certificate_days_left: Family::default(),
+            backup_last_success: Family::default(),
         };
         registry.register("leader", "Whether this operator is the leader", metrics.leader.clone());
         registry.register("runs_active", "Runs whose process was started here", metrics.runs_active.clone());
@@ -93,6 +107,11 @@ impl Metrics {
             "certificate_days_left",
             "Days until the first certificate expires",
             metrics.certificate_days_left.clone(),
+        );
+        registry.register(
+            "backup_last_success_seconds",
+            "When the newest good backup of etcd ended, in seconds since 1970",
+            metrics.backup_last_success.clone(),
         );
         metrics.registry = Arc::new(registry);
         metrics
@@ -135,6 +154,18 @@ impl Metrics {
         for deployment in self.deployments.get().map(Store::state).into_iter().flatten() {
             if let Some(status) = &deployment.status {
                 self.put_deployment(&deployment.namespace().unwrap_or_default(), &deployment.name_any(), status);
+            }
+        }
+        self.backup_last_success.clear();
+        for backup in self.backups.get().map(Store::state).into_iter().flatten() {
+            let status = backup.status.as_ref();
+            if let Some(time) = status.and_then(|status| status.last_success_time.as_deref()) {
+                let of = OfBackup {
+                    namespace: backup.namespace().unwrap_or_default(),
+                    deployment: backup.spec.deployment.clone(),
+                    backup: backup.name_any(),
+                };
+                self.backup_last_success.get_or_create(&of).set(seconds_of(time));
             }
         }
         let mut text = String::new();

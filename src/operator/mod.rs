@@ -1,6 +1,7 @@
 //! The operator: looks at the hosts of every `KarmadaDeployment` of an API, says in its status what it sees, and carries out Runs.
 //! Whatever is done on hosts is done by processes of their own; here is only what decides and reports.
 
+mod backups;
 mod children;
 mod conditions;
 pub mod decide;
@@ -10,6 +11,7 @@ mod lease;
 mod metrics;
 mod probes;
 mod reconcile;
+mod schedule;
 mod view;
 mod window;
 
@@ -30,7 +32,7 @@ use kube::{Api, Client, ResourceExt};
 use time::OffsetDateTime;
 
 use crate::kubernetes::{Cluster, error_text, limited};
-use crate::resource::{GROUP, KarmadaDeployment, Run};
+use crate::resource::{EtcdBackup, GROUP, KarmadaDeployment, Run};
 
 use children::Children;
 use decide::Seconds;
@@ -90,6 +92,8 @@ pub enum Error {
 const RIGHTS: &[(&str, Option<&str>, &[&str])] = &[
     ("karmadadeployments", None, &["get", "list", "watch", "patch"]),
     ("karmadadeployments", Some("status"), &["update"]),
+    ("etcdbackups", None, &["get", "list", "watch"]),
+    ("etcdbackups", Some("status"), &["update"]),
     ("runs", None, &["get", "list", "watch", "create", "delete"]),
     ("runs", Some("status"), &["update", "patch"]),
 ];
@@ -101,6 +105,7 @@ const RIGHTS: &[(&str, Option<&str>, &[&str])] = &[
 pub async fn run_operator(options: OperatorOptions, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let client = limited(options.cluster.client()).await.map_err(Error::Cluster)?;
     check_rights(&client, &options).await?;
+    check_definitions(&client, &options).await?;
     let (health, metrics) = (Health::default(), Metrics::new());
     health.api_answered.store(now(), Ordering::Relaxed);
     if let Some(address) = options.listen {
@@ -212,6 +217,18 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics, ch
         let namespace = run.namespace()?;
         Some(ObjectRef::<KarmadaDeployment>::new(&run.spec.deployment).within(&namespace))
     };
+    let backups: Api<EtcdBackup> = match &options.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let of_backup = |backup: EtcdBackup| {
+        let namespace = backup.namespace()?;
+        Some(ObjectRef::<KarmadaDeployment>::new(&backup.spec.deployment).within(&namespace))
+    };
+    let backup_of = |run: Run| {
+        let (namespace, backup) = (run.namespace()?, run.spec.backup.as_ref()?);
+        Some(ObjectRef::<EtcdBackup>::new(backup).within(&namespace))
+    };
     let of_job = |job: Job| {
         let deployment = job.labels().get(jobs::DEPLOYMENT)?;
         Some(ObjectRef::<KarmadaDeployment>::new(deployment).within(&job.namespace()?))
@@ -228,23 +245,40 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics, ch
         if metrics.deployments.set(controller.store()).is_err() {
             return;
         }
-        let mut controller =
-            controller.with_config(ControllerConfig::default().concurrency(16)).watches(runs, watched(), of_run);
-        if context.jobs.is_some() {
-            controller = controller.watches(jobs, watched_jobs(), of_job);
+        let of_backups = Controller::new(backups.clone(), watched());
+        if metrics.backups.set(of_backups.store()).is_err() {
+            return;
         }
-        controller
-            .run(reconcile::reconcile, on_error, context.clone())
+        let backing_up = of_backups
+            .with_config(ControllerConfig::default().concurrency(4))
+            .watches(runs.clone(), watched(), backup_of)
+            .run(backups::reconcile_backup, on_backup_error, context.clone())
             .for_each(|done| {
-                metrics.reconciles.inc();
-                let runs = context.busy();
-                metrics.runs_active.set(i64::try_from(runs).unwrap_or(i64::MAX));
                 if let Err(error) = done {
                     tracing::warn!("{error}");
                 }
                 std::future::ready(())
-            })
-            .await;
+            });
+        let mut controller = controller
+            .with_config(ControllerConfig::default().concurrency(16))
+            .watches(runs, watched(), of_run)
+            .watches(backups, watched(), of_backup);
+        if context.jobs.is_some() {
+            controller = controller.watches(jobs, watched_jobs(), of_job);
+        }
+        let deciding = controller.run(reconcile::reconcile, on_error, context.clone()).for_each(|done| {
+            metrics.reconciles.inc();
+            let runs = context.busy();
+            metrics.runs_active.set(i64::try_from(runs).unwrap_or(i64::MAX));
+            if let Err(error) = done {
+                tracing::warn!("{error}");
+            }
+            std::future::ready(())
+        });
+        tokio::select! {
+            () = deciding => {}
+            () = backing_up => {}
+        }
     };
     tokio::select! {
         () = reflecting => {}
@@ -254,6 +288,12 @@ async fn control(client: Client, options: &OperatorOptions, metrics: Metrics, ch
 }
 
 fn on_error(_: Arc<KarmadaDeployment>, error: &reconcile::Error, context: Arc<Context>) -> Requeue {
+    tracing::warn!("{error}");
+    context.metrics.reconcile_errors.inc();
+    Requeue::requeue(Duration::from_secs(15))
+}
+
+fn on_backup_error(_: Arc<EtcdBackup>, error: &reconcile::Error, context: Arc<Context>) -> Requeue {
     tracing::warn!("{error}");
     context.metrics.reconcile_errors.inc();
     Requeue::requeue(Duration::from_secs(15))
@@ -293,6 +333,21 @@ async fn check_rights(client: &Client, options: &OperatorOptions) -> Result<(), 
         }
     }
     if missing.is_empty() { Ok(()) } else { Err(Error::NotAllowed(missing)) }
+}
+
+/// Refuses to start without the definition of backups, which earlier versions did not need: a watch of it would hold up the others.
+async fn check_definitions(client: &Client, options: &OperatorOptions) -> Result<(), Error> {
+    let backups: Api<EtcdBackup> = match &options.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    match limited(async { Ok(backups.list_metadata(&ListParams::default().limit(1)).await) }).await {
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Err(Error::Cluster(
+            "the API server does not serve EtcdBackups; install their definitions: windlass crd | kubectl apply -f -"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// `what`: group, resource and subresource.

@@ -10,9 +10,10 @@ use kube::{Api, Resource, ResourceExt};
 use serde_json::json;
 use time::OffsetDateTime;
 
+use super::backups::recency;
 use super::children::Work;
 use super::conditions::{Known, conditions};
-use super::decide::{Action, Limits, RunState, Seconds, decide};
+use super::decide::{Action, Limits, RunState, RunView, Seconds, decide};
 use super::events::news;
 use super::jobs::Started;
 use super::view::Context;
@@ -27,7 +28,7 @@ use crate::worker::time_text;
 const FINALIZER: &str = "windlass.dev/destroy";
 
 /// The name of the deployment, as a label of its Runs.
-const DEPLOYMENT: &str = "windlass.dev/deployment";
+pub(super) const DEPLOYMENT: &str = "windlass.dev/deployment";
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
@@ -79,14 +80,18 @@ pub(super) async fn reconcile(deployment: Arc<KarmadaDeployment>, context: Arc<C
     wanted.observed_generation = Some(view.generation);
     wanted.last_run = runs.last().map(|run| run.name_any());
     wanted.destroyed = destroyed;
-    let known = Known { view: &view, look: status.look.as_ref(), decision: &decision, limits };
+    let backups = context.backups_of(&namespace, &name);
+    let recency = recency(&backups, seconds);
+    let known = Known { view: &view, look: status.look.as_ref(), decision: &decision, limits, backups: &recency };
     let failed = failure.as_ref().map(ToString::to_string);
     put_conditions(&mut wanted.conditions, conditions(&name, &known, failed.as_deref(), now));
     if wanted != status {
         let mut object = (*deployment).clone();
         object.status = Some(wanted.clone());
         if is_written(api.replace_status(&name, &PostParams::default(), &object).await)? {
-            let was_installed = view.runs.iter().any(|run| matches!(run.state, RunState::Ended { .. }));
+            let has_changed =
+                |run: &RunView| run.operation.changes_hosts() && matches!(run.state, RunState::Ended { .. });
+            let was_installed = view.runs.iter().any(has_changed);
             let news = news(&status.conditions, &wanted.conditions, was_installed, &runs);
             context.events.send_events(deployment.object_ref(&()), news);
         }
@@ -236,6 +241,7 @@ impl Target<'_> {
                 operation: RunOperation::Apply,
                 plan_digest: Some(digest.to_owned()),
                 confirm: None,
+                backup: None,
                 stop: false,
             },
             status: None,
@@ -289,7 +295,7 @@ fn unless_changed<T>(written: kube::Result<T>) -> Result<(), Error> {
 }
 
 /// Not if the object has changed meanwhile, which calls again, or is gone.
-fn is_written<T>(written: kube::Result<T>) -> Result<bool, Error> {
+pub(super) fn is_written<T>(written: kube::Result<T>) -> Result<bool, Error> {
     match written {
         Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => Ok(false),
         Err(error) => Err(error.into()),

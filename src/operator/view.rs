@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::runtime::reflector::Store;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Client, ResourceExt};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -16,7 +16,7 @@ use super::jobs::Jobs;
 use super::metrics::Metrics;
 use super::window::window_at;
 use crate::resource::status::{Destroyed, Look};
-use crate::resource::{KarmadaDeployment, Run, digest_of_spec};
+use crate::resource::{EtcdBackup, KarmadaDeployment, Run, digest_of_spec};
 use crate::value::mutex::Mutex;
 use crate::worker::{INTERRUPTED, SILENCE, time_text};
 
@@ -59,7 +59,7 @@ impl Heartbeats {
 impl Context {
     /// How many Runs have a process.
     pub(super) fn busy(&self) -> usize {
-        self.children.counts().1 + self.jobs.as_ref().map_or(0, Jobs::active)
+        self.children.counts().1 + self.jobs.as_ref().map_or(0, |jobs| jobs.active(&self.runs.state()))
     }
 
     /// The Runs of a deployment, in the order of their creation.
@@ -68,6 +68,19 @@ impl Context {
         let mut runs: Vec<Arc<Run>> = self.runs.state().into_iter().filter(is_of).collect();
         runs.sort_by_key(|run| (run.metadata.creation_timestamp.clone(), run.name_any()));
         runs
+    }
+
+    /// Whether there is a deployment of this name, as far as is known.
+    pub(super) fn has_deployment(&self, namespace: &str, name: &str) -> bool {
+        let wanted = ObjectRef::<KarmadaDeployment>::new(name).within(namespace);
+        self.metrics.deployments.get().is_some_and(|store| store.get(&wanted).is_some())
+    }
+
+    /// The backups that are asked for of a deployment's etcd.
+    pub(super) fn backups_of(&self, namespace: &str, deployment: &str) -> Vec<Arc<EtcdBackup>> {
+        let is_of =
+            |it: &Arc<EtcdBackup>| it.namespace().as_deref() == Some(namespace) && it.spec.deployment == deployment;
+        self.metrics.backups.get().map(Store::state).into_iter().flatten().filter(is_of).collect()
     }
 
     pub(super) fn view(
@@ -79,7 +92,8 @@ impl Context {
         let name = (deployment.namespace().unwrap_or_default(), deployment.name_any());
         let generation = deployment.metadata.generation.unwrap_or_default();
         let look = deployment.status.as_ref().and_then(|status| status.look.as_ref());
-        let applied = runs.iter().rev().find_map(|run| run.status.as_ref()?.generation);
+        let changes = runs.iter().rev().filter(|run| run.spec.operation.changes_hosts());
+        let applied = changes.into_iter().find_map(|run| run.status.as_ref()?.generation);
         let mut views: Vec<RunView> = runs.iter().map(|run| self.run_view(run)).collect();
         let spec = serde_json::to_value(&deployment.spec).map_or_else(|_| String::new(), |spec| digest_of_spec(&spec));
         let before = deployment.status.as_ref().and_then(|status| status.destroyed.clone());
@@ -163,6 +177,6 @@ fn look_view(look: &Look) -> LookView {
     LookView { at: seconds_of(&look.time), generation: look.generation, failed: look.error.is_some(), plan }
 }
 
-fn seconds_of(text: &str) -> Seconds {
+pub(super) fn seconds_of(text: &str) -> Seconds {
     OffsetDateTime::parse(text, &Rfc3339).map_or(0, OffsetDateTime::unix_timestamp)
 }

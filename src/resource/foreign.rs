@@ -136,17 +136,30 @@ const DEPLOYMENT: &[(&str, Rule)] = &[
 const BACKUP: &[(&str, Rule)] = &[
     ("deployment", Plain),
     ("schedule", Plain),
+    ("timeZone", Plain),
+    ("suspend", Plain),
     ("keep", Plain),
     ("storage.path", Refused),
     ("storage.s3.endpoint", Reached),
     ("storage.s3.bucket", Plain),
     ("storage.s3.prefix", Plain),
+    ("storage.s3.region", Plain),
+    ("storage.s3.virtualHost", Plain),
+    ("storage.s3.encryption", Plain),
+    ("storage.s3.caCert", Secret),
     ("storage.s3.accessKey", Secret),
     ("storage.s3.secretKey", Secret),
+    ("storage.s3.sessionToken", Secret),
 ];
 
-const RUN: &[(&str, Rule)] =
-    &[("deployment", Plain), ("operation", Plain), ("planDigest", Plain), ("confirm", Plain), ("stop", Plain)];
+const RUN: &[(&str, Rule)] = &[
+    ("deployment", Plain),
+    ("operation", Plain),
+    ("planDigest", Plain),
+    ("confirm", Plain),
+    ("backup", Plain),
+    ("stop", Plain),
+];
 
 const RESTORE: &[(&str, Rule)] = &[("deployment", Plain), ("backup", Plain), ("snapshot", Refused)];
 

@@ -47,11 +47,14 @@ pub use load_balancer::LoadBalancer;
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
 pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday, digest_of_spec};
 pub use reference::{FileReference, Reference, SecretKey};
-pub use run::{AgreedPlan, Run, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
+pub use run::{AgreedPlan, Run, RunBackup, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
 pub use schema::{acting_definitions, definitions};
-pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
+pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, EtcdRestore, EtcdRestoreSpec, S3Bucket};
 pub use status::{Condition, KarmadaDeploymentStatus};
-pub use stored::{AUTHORITY_KEY, KUBECONFIG, PASSWORD, SSH_KEY, STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text, refuse_stored};
+pub use stored::{
+    AUTHORITY_KEY, KUBECONFIG, PASSWORD, SSH_KEY, STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text,
+    refuse_stored,
+};
 pub use table::{ComponentEntry, RunsOn, TABLE, TableLayoutError, check_table_layout};
 pub use trust::{ForeignResourceLimits, Trust};
 

@@ -39,12 +39,15 @@ pub const SUCCEEDED: &str = "Succeeded";
 #[x_kube(
     validation = Rule::new("self.deployment == oldSelf.deployment && self.operation == oldSelf.operation && \
         has(self.planDigest) == has(oldSelf.planDigest) && (!has(self.planDigest) || self.planDigest == oldSelf.planDigest) && \
-        has(self.confirm) == has(oldSelf.confirm) && (!has(self.confirm) || self.confirm == oldSelf.confirm)")
+        has(self.confirm) == has(oldSelf.confirm) && (!has(self.confirm) || self.confirm == oldSelf.confirm) && \
+        has(self.backup) == has(oldSelf.backup) && (!has(self.backup) || self.backup == oldSelf.backup)")
         .message("only stop may change in the spec of a run: create another Run"),
     validation = Rule::new("!oldSelf.stop || self.stop").message("a run that was stopped stays stopped: create another Run"),
     validation = Rule::new("self.operation == 'Apply' || !has(self.planDigest)").message("planDigest is for the operation Apply only"),
     validation = Rule::new("self.operation != 'Destroy' || (has(self.confirm) && self.confirm == self.deployment)")
         .message("to destroy a deployment, confirm must be its name"),
+    validation = Rule::new("(self.operation == 'Backup') == has(self.backup)")
+        .message("the operation Backup needs backup, the name of an EtcdBackup, and no other operation has it"),
 )]
 pub struct RunSpec {
     /// The KarmadaDeployment in the same namespace.
@@ -61,6 +64,10 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub confirm: Option<String>,
+    /// To back up etcd: the name of the EtcdBackup in the same namespace that says where to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub backup: Option<String>,
     /// Whether to stop: it ends after the tasks that are running, or does not begin.
     #[serde(default)]
     pub stop: bool,
@@ -79,9 +86,16 @@ pub enum RunOperation {
     RenewCertificates,
     /// Removes the deployment from its hosts, with all its data.
     Destroy,
+    /// Takes a backup of etcd. It changes nothing on the hosts.
+    Backup,
 }
 
 impl RunOperation {
+    /// Whether it changes hosts.
+    pub fn changes_hosts(self) -> bool {
+        self != RunOperation::Backup
+    }
+
     /// As the sub-command of the command line is called.
     pub fn command(self) -> &'static str {
         match self {
@@ -90,6 +104,7 @@ impl RunOperation {
             RunOperation::Rollback => "rollback",
             RunOperation::RenewCertificates => "certificates",
             RunOperation::Destroy => "destroy",
+            RunOperation::Backup => "etcd backup",
         }
     }
 }
@@ -126,6 +141,21 @@ pub struct RunStatus {
     /// What went wrong, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+    /// The backup that it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<RunBackup>,
+}
+
+/// A backup of etcd that a Run took.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunBackup {
+    /// Where it is: s3://BUCKET/PREFIX/NAME, for windlass etcd restore.
+    pub address: String,
+    /// Of etcd.
+    pub revision: i64,
+    /// Of the snapshot, in bytes.
+    pub size: i64,
 }
 
 /// What a Run does on the hosts, written before it changes anything there.
@@ -182,6 +212,7 @@ mod tests {
             operation: RunOperation::Apply,
             plan_digest: Some("0".repeat(64)),
             confirm: None,
+            backup: None,
             stop: false,
         }
     }
@@ -200,6 +231,7 @@ mod tests {
             RunSpec { plan_digest: None, ..apply() },
             RunSpec { plan_digest: Some("1".repeat(64)), ..apply() },
             RunSpec { confirm: Some("prod".into()), ..apply() },
+            RunSpec { backup: Some("daily".into()), ..apply() },
         ] {
             let why = refused(&apply(), changed.clone());
             assert!(why.as_ref().is_some_and(|why| why.contains("only stop may change")), "{changed:?}: {why:?}");

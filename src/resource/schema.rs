@@ -30,7 +30,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
 
 /// The definitions of the kinds that windlass implements: an API server must not accept objects that have no effect.
 pub fn acting_definitions() -> Vec<CustomResourceDefinition> {
-    let acting = [KarmadaDeployment::crd(), Run::crd()].map(|definition| definition.spec.names.kind);
+    let acting = [KarmadaDeployment::crd(), Run::crd(), EtcdBackup::crd()].map(|definition| definition.spec.names.kind);
     definitions().into_iter().filter(|definition| acting.contains(&definition.spec.names.kind)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! `EtcdBackup` and `EtcdRestore`: their fields; no code acts on them yet.
+//! `EtcdBackup` and `EtcdRestore`. The operator acts on `EtcdBackup`; no code acts on `EtcdRestore` yet.
 
 #![expect(clippy::duplicated_attributes, reason = "columns of one type have the same attribute")]
 
@@ -18,15 +18,23 @@ use super::Reference;
     shortname = "eb",
     category = "windlass",
     namespaced,
-    status = "SnapshotStatus",
+    status = "EtcdBackupStatus",
     derive = "PartialEq",
     doc = "Snapshots of the etcd of a KarmadaDeployment",
     printcolumn(name = "Deployment", type_ = "string", json_path = ".spec.deployment"),
     printcolumn(name = "Schedule", type_ = "string", json_path = ".spec.schedule"),
-    printcolumn(name = "Completed", type_ = "date", json_path = ".status.completionTime"),
+    printcolumn(name = "Suspended", type_ = "boolean", json_path = ".spec.suspend", priority = 1),
+    printcolumn(name = "Last good", type_ = "date", json_path = ".status.lastSuccessTime"),
+    printcolumn(name = "Failure", type_ = "string", json_path = ".status.message"),
+    printcolumn(name = "Next", type_ = "string", json_path = ".status.nextTime", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("self.deployment == oldSelf.deployment").message("the deployment of a backup cannot change: \
+        create another EtcdBackup"),
+    validation = Rule::new("!has(self.timeZone) || has(self.schedule)").message("a time zone is for a schedule"),
+)]
 pub struct EtcdBackupSpec {
     /// The KarmadaDeployment in the same namespace.
     #[schemars(length(min = 1, max = 63))]
@@ -37,6 +45,14 @@ pub struct EtcdBackupSpec {
     #[x_kube(validation = Rule::new("self.matches('^[0-9*/,-]+( [0-9A-Za-z*/,-]+){4}$')")
         .message("a schedule must have cron's five fields: minute, hour, day of month, month, day of week"))]
     pub schedule: Option<String>,
+    /// The time zone of the schedule, such as Asia/Shanghai (default: UTC).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9_+/-]+$')").message("a time zone must be a name such as Asia/Shanghai"))]
+    pub time_zone: Option<String>,
+    /// Whether no backup begins.
+    #[serde(default)]
+    pub suspend: bool,
     /// How many snapshots to keep.
     #[serde(default = "seven")]
     #[schemars(range(min = 1, max = 10_000))]
@@ -95,13 +111,13 @@ pub struct Storage {
     pub path: Option<String>,
     /// A bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub s3: Option<Bucket>,
+    pub s3: Option<S3Bucket>,
 }
 
 /// A bucket of an S3 service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Bucket {
+pub struct S3Bucket {
     /// Its URL.
     #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = Rule::new("self.startsWith('https://')").message("an S3 endpoint must start with https://"))]
@@ -112,8 +128,57 @@ pub struct Bucket {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub prefix: Option<String>,
+    /// Its region (default: us-east-1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[A-Za-z0-9_-]+$')").message("a region must consist of letters, digits, dashes and underscores"))]
+    pub region: Option<String>,
+    /// Whether the bucket's name is part of the host's name, and not of the path.
+    #[serde(default)]
+    pub virtual_host: bool,
+    /// How the service encrypts what it stores: AES256, aws:kms or aws:kms:KEY (default: as the bucket says).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    #[x_kube(validation = Rule::new("self.matches('^(AES256|aws:kms(:[!-~]+)?)$')").message("an encryption must be AES256, aws:kms or aws:kms:KEY"))]
+    pub encryption: Option<String>,
+    /// The certificate authorities to trust, in PEM format (default: those of the machine).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_cert: Option<Reference>,
     pub access_key: Reference,
     pub secret_key: Reference,
+    /// Of temporary keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<Reference>,
+}
+
+/// What became of the backups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EtcdBackupStatus {
+    /// The generation of the spec that this is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The Run of the newest backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<String>,
+    /// When a backup was last begun: of a schedule, the time that it names (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_time: Option<String>,
+    /// When the newest backup ended, good or not (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<String>,
+    /// When the newest good backup ended (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_success_time: Option<String>,
+    /// Where the newest good backup is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_success: Option<String>,
+    /// When the next backup is due (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_time: Option<String>,
+    /// Why the newest backup failed, or why none begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// Its phase.

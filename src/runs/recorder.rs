@@ -1,5 +1,5 @@
 //! Records one run in a thread of its own, so that a slow disk or another process in the database holds up nothing. What cannot be
-//! recorded is reported once, and the run continues; whoever starts it can wait until its start is recorded.
+//! recorded is reported once, and the run continues; the caller can wait until its start is recorded.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
@@ -89,7 +89,7 @@ impl Recorder {
         let record = move || {
             let store = open_for(&start, open);
             if let Some(started) = started {
-                // Whoever does not wait for it has ended.
+                // A caller who does not wait has ended.
                 drop(started.send(store.as_ref().map(drop).map_err(Clone::clone)));
             }
             let recorded = store.and_then(|store| record(start.id, store, &retention, &receiver, &told));

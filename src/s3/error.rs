@@ -18,7 +18,7 @@ impl S3Error {
         S3Error { message: message.into(), hint: None, code: None }
     }
 
-    pub(super) fn hint(self, hint: &str) -> S3Error {
+    pub(super) fn with_hint(self, hint: &str) -> S3Error {
         S3Error { hint: Some(hint.to_owned()), ..self }
     }
 

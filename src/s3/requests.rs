@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::net::SocketAddr;
 
 use sha2::{Digest, Sha256};
 
@@ -62,7 +63,7 @@ impl Bucket {
     ///
     /// # Errors
     /// There is no answer, or it is neither a success nor one of `also`.
-    pub(super) async fn send(&self, what: &str, call: &Call<'_>, also: &[u16]) -> Result<(Response, u32), S3Error> {
+    pub(super) async fn perform(&self, what: &str, call: &Call<'_>, also: &[u16]) -> Result<(Response, u32), S3Error> {
         let mut attempts = self.attempts(what);
         loop {
             let failure = match self.attempt(what, call).await {
@@ -103,13 +104,21 @@ impl Bucket {
             body: call.body.clone(),
             proxy: self.proxy.clone(),
             socket: None,
+            resolved: self.addresses(what).await?,
         };
         crate::http::stream_from_here(&self.tls, &request, self.limit).await.map_err(|error| match error {
             HttpError::Certificate { .. } => Failure::Lasting(
-                S3Error::other(what, &error.to_string()).hint("AWS_CA_BUNDLE names a file with other authorities"),
+                S3Error::other(what, &error.to_string()).with_hint("AWS_CA_BUNDLE names a file with other authorities"),
             ),
             error => Failure::Passing(error.to_string()),
         })
+    }
+
+    /// Where the service is, if only some addresses may be connected to.
+    async fn addresses(&self, what: &str) -> Result<Vec<SocketAddr>, Failure> {
+        let Some(confined) = &self.confined else { return Ok(Vec::new()) };
+        let resolved = confined.resolve(&self.url.host, self.url.port).await;
+        resolved.map_err(|why| Failure::Lasting(S3Error::other(what, &why)))
     }
 
     /// Reads an object of at most `most` bytes, into a file if there is one. Gives its size in bytes and its SHA-256 in hex.
@@ -122,7 +131,7 @@ impl Bucket {
         most: u64,
         mut file: Option<&mut File>,
     ) -> Result<(u64, String), S3Error> {
-        let what = format!("cannot read {}", self.address(key));
+        let what = format!("cannot read {}", self.object_address(key));
         let mut attempts = self.attempts(&what);
         loop {
             let call = Call { method: "GET", key, ..Call::default() };

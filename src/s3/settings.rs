@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::error::S3Error;
+use crate::http::Tls;
 use crate::value::{ProcessEnvironment, Secret};
 
 /// Who uses a bucket, of which service.
@@ -11,14 +12,35 @@ pub struct S3Settings {
     /// The URL of the service. None: Amazon's.
     pub endpoint: Option<String>,
     pub region: Option<String>,
-    /// A file with the authorities to trust, in PEM format. None: those of this machine.
-    pub authorities: Option<PathBuf>,
+    pub authorities: Authorities,
     /// The bucket is a part of the host's name, also with an endpoint.
     pub has_virtual_hosts: bool,
     pub encryption: Option<ServerSideEncryption>,
     pub access_key: String,
     pub secret_key: Secret,
     pub session_token: Option<Secret>,
+}
+
+/// The certificate authorities that are trusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Authorities {
+    /// Those of this machine.
+    #[default]
+    OfMachine,
+    /// Those of a file in PEM format.
+    File(PathBuf),
+    /// Those of a text in PEM format.
+    Text(String),
+}
+
+impl Authorities {
+    pub(super) fn tls(&self) -> Result<Tls, String> {
+        match self {
+            Authorities::OfMachine => Tls::from_here(None),
+            Authorities::File(path) => Tls::from_here(Some(path)),
+            Authorities::Text(text) => Ok(Tls::trusting(text.as_bytes())),
+        }
+    }
 }
 
 /// How the service encrypts what it stores.
@@ -62,16 +84,13 @@ impl S3Settings {
             }
             None => keys_of_profile(around)?,
         };
-        if access_key.bytes().any(|byte| !byte.is_ascii_graphic()) {
-            return Err(S3Error::settings("the access key ID has characters that no key has"));
-        }
-        if session_token.iter().any(|token| token.bytes().any(|byte| !byte.is_ascii_graphic())) {
-            return Err(S3Error::settings("the session token has characters that no token has"));
-        }
         Ok(S3Settings {
             endpoint: first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]),
             region: first(&["AWS_REGION", "AWS_DEFAULT_REGION"]),
-            authorities: around.variable("AWS_CA_BUNDLE").map(|path| around.absolute(PathBuf::from(path))),
+            authorities: match around.variable("AWS_CA_BUNDLE") {
+                Some(path) => Authorities::File(around.absolute(path)),
+                None => Authorities::OfMachine,
+            },
             has_virtual_hosts: false,
             encryption: None,
             access_key,
@@ -141,8 +160,6 @@ mod tests {
         assert_eq!(keys(&[]), Ok(("one".into(), "first".into(), None)));
         assert_eq!(keys(&[("AWS_PROFILE", "other")]), Ok(("two".into(), "sec=ond".into(), Some("t".into()))));
         assert!(keys(&[("AWS_PROFILE", "half")]).unwrap_err().contains("no keys of the profile half"));
-        let odd = [own[0], own[1], ("AWS_SESSION_TOKEN", "a\nb")];
-        assert_eq!(keys(&odd).unwrap_err(), "the session token has characters that no token has");
         let none = S3Settings::from_environment(&environment(&[])).unwrap_err().to_string();
         assert_eq!(none, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set");
     }
@@ -153,7 +170,7 @@ mod tests {
         let more = [("AWS_ENDPOINT_URL", "https://a"), ("AWS_DEFAULT_REGION", "r"), ("AWS_CA_BUNDLE", "/ca.pem")];
         let found = S3Settings::from_environment(&environment(&[own.as_slice(), &more].concat())).unwrap();
         assert_eq!((found.endpoint.as_deref(), found.region.as_deref()), (Some("https://a"), Some("r")));
-        assert_eq!(found.authorities, Some("/ca.pem".into()));
+        assert_eq!(found.authorities, Authorities::File("/ca.pem".into()));
         assert!(!format!("{found:?}").contains("secret\""));
     }
 

@@ -13,7 +13,7 @@ impl Bucket {
     /// # Errors
     /// There is an object with this key, or it cannot be written.
     pub async fn upload_object(&self, key: &str, path: &Path) -> Result<(), S3Error> {
-        let what = format!("cannot write {}", self.address(key));
+        let what = format!("cannot write {}", self.object_address(key));
         let unreadable = |error: std::io::Error| S3Error::other(&what, &format!("{}: {error}", path.display()));
         let mut file = File::open(path).map_err(unreadable)?;
         let first = self.next_part(&mut file).map_err(unreadable)?;
@@ -23,14 +23,14 @@ impl Bucket {
         }
         let (query, headers) = (vec![("uploads", String::new())], self.encryption_headers());
         let begin = Call { method: "POST", key, query, headers, ..Call::default() };
-        let (answer, _) = self.send(&what, &begin, &[]).await?;
+        let (answer, _) = self.perform(&what, &begin, &[]).await?;
         let id = answers::parse_upload(&answer.body).map_err(|why| S3Error::other(&what, &why))?;
         let uploaded =
             self.upload_parts(&what, key, &id, first, || self.next_part(&mut file).map_err(unreadable)).await;
         if uploaded.is_err() {
             // Parts cost money until they are removed. What is wrong is known already.
             let query = vec![("uploadId", id)];
-            drop(self.send(&what, &Call { method: "DELETE", key, query, ..Call::default() }, &[404]).await);
+            drop(self.perform(&what, &Call { method: "DELETE", key, query, ..Call::default() }, &[404]).await);
         }
         uploaded
     }
@@ -48,7 +48,7 @@ impl Bucket {
             let number = parts.len() + 1;
             let query = vec![("partNumber", number.to_string()), ("uploadId", id.to_owned())];
             let (answer, _) =
-                self.send(what, &Call { method: "PUT", key, query, body, ..Call::default() }, &[]).await?;
+                self.perform(what, &Call { method: "PUT", key, query, body, ..Call::default() }, &[]).await?;
             let tag = answer.header("etag").ok_or_else(|| S3Error::other(what, "the server gave a part no ETag"))?;
             let tag = tag.replace('&', "&amp;").replace('<', "&lt;");
             parts.push(format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>"));
@@ -61,7 +61,7 @@ impl Bucket {
 
     /// Sends a request that creates an object.
     async fn create(&self, what: &str, call: &Call<'_>) -> Result<(), S3Error> {
-        let (answer, attempts) = self.send(what, call, &[404, 412]).await?;
+        let (answer, attempts) = self.perform(what, call, &[404, 412]).await?;
         match answer.status {
             // An attempt whose answer was lost may have created it.
             404 | 412 if attempts > 1 => Ok(()),

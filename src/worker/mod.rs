@@ -1,6 +1,7 @@
 //! One piece of work of the operator in a process of its own: a look at the hosts, or a Run. The process may end at any moment, and
 //! another one resumes it. Knows neither what else the operator does, nor a command line.
 
+mod backup;
 mod look;
 mod record;
 mod run;

@@ -139,6 +139,7 @@ impl RunRecord {
             "stage": null,
             "completionTime": time_text(now),
             "failures": result.failures,
+            "backup": result.backup,
             "generation": generation,
             "conditions": [self.condition(status, result.reason, &result.message, now)],
         });

@@ -1,13 +1,15 @@
 //! What a Run asks for, done by the core.
 
+use super::backup::back_up;
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::destroy::Removal;
 use crate::deployment::lock;
 use crate::deployment::operation::{Operation, PreparedOperation};
 use crate::deployment::plan::{Plan, asked};
 use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
+use crate::kubernetes::Cluster;
 use crate::resource::status::short_message;
-use crate::resource::{AgreedPlan, RunOperation, RunSpec};
+use crate::resource::{AgreedPlan, RunBackup, RunOperation, RunSpec};
 
 /// The reason of a run that finds an earlier process of its own at work on the hosts, although the API has not heard of that one for
 /// some time.
@@ -23,12 +25,15 @@ pub struct RunResult {
     pub message: String,
     /// A line each.
     pub failures: Vec<String>,
+    /// The backup that it took.
+    pub backup: Option<RunBackup>,
 }
 
 impl RunResult {
     /// Nothing was changed.
     pub fn refused(reason: &'static str, message: impl Into<String>) -> RunResult {
-        RunResult { outcome: Outcome::Refused, reason, message: short_message(&message.into()), failures: Vec::new() }
+        let message = short_message(&message.into());
+        RunResult { outcome: Outcome::Refused, reason, message, failures: Vec::new(), backup: None }
     }
 
     /// It could not continue.
@@ -44,7 +49,7 @@ impl RunResult {
         RunResult::refused(reason, text)
     }
 
-    fn ended(outcome: Outcome, done: &str) -> RunResult {
+    pub(super) fn of_outcome(outcome: Outcome, done: &str) -> RunResult {
         let (reason, message) = match outcome {
             Outcome::Ok => ("Succeeded", done.to_owned()),
             Outcome::Refused => ("Refused", "a check refused it; nothing was changed".to_owned()),
@@ -52,7 +57,7 @@ impl RunResult {
             Outcome::Unreachable => ("HostsUnreachable", "a host could not be reached".to_owned()),
             Outcome::Interrupted => ("Stopped", "it was stopped; another run resumes it".to_owned()),
         };
-        RunResult { outcome, reason, message, failures: Vec::new() }
+        RunResult { outcome, reason, message, failures: Vec::new(), backup: None }
     }
 }
 
@@ -79,6 +84,9 @@ pub struct RunWork<'a, Agree> {
     /// Of the Run, for the lock.
     pub name: &'a str,
     pub spec: &'a RunSpec,
+    /// The API with the Run, and its namespace.
+    pub cluster: &'a Cluster,
+    pub namespace: &'a str,
     /// What an earlier process has begun to apply.
     pub agreed: Option<&'a AgreedPlan>,
     /// Keeps what this process is about to apply, before anything is changed.
@@ -124,6 +132,7 @@ where
             operation(site, work, Operation::Rollback { component: None }, request, control).await
         }
         RunOperation::RenewCertificates => operation(site, work, Operation::RenewCertificates, request, control).await,
+        RunOperation::Backup => back_up(site, work.cluster, work.namespace, spec, control).await,
         RunOperation::Destroy => {
             let removal = Removal::prepare(site, control).await?;
             if let Err(why) = agree_to_operation(&work, control).await {
@@ -131,7 +140,7 @@ where
             }
             let name = spec.confirm.as_deref().unwrap_or_default();
             let outcome = removal.carry_out(name, request, control).await?;
-            Ok(RunResult::ended(outcome, "nothing is left of the deployment on its hosts"))
+            Ok(RunResult::of_outcome(outcome, "nothing is left of the deployment on its hosts"))
         }
     }
 }
@@ -146,7 +155,7 @@ where
     Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
     let Some(proposal) = Proposal::make(site, None, None, request, control).await? else {
-        return Ok(RunResult::ended(Outcome::Interrupted, ""));
+        return Ok(RunResult::of_outcome(Outcome::Interrupted, ""));
     };
     let plan = &proposal.plan;
     let journal = proposal.interrupted.as_ref().filter(|journal| journal.is_apply());
@@ -162,7 +171,7 @@ where
     }
     let removals = removals.len();
     match proposal.apply(Agreement { plan: true, removals }, request, control).await? {
-        Answer::Nothing => Ok(RunResult::ended(plan.outcome(), "there was nothing to do")),
+        Answer::Nothing => Ok(RunResult::of_outcome(plan.outcome(), "there was nothing to do")),
         Answer::Refused(stage) => {
             let found = plan.refused().map(|planned| &planned.found.failures);
             let failures = found.into_iter().flatten();
@@ -187,7 +196,7 @@ where
             );
             Ok(RunResult::refused("RemovalsNotApproved", message))
         }
-        Answer::Done(outcome) => Ok(RunResult::ended(outcome, "the hosts are as the spec says")),
+        Answer::Done(outcome) => Ok(RunResult::of_outcome(outcome, "the hosts are as the spec says")),
     }
 }
 
@@ -228,7 +237,10 @@ fn permitted(
     });
     let Some(agreed) = resumed else {
         let now = if plan.is_empty() { "there is nothing to do now".to_owned() } else { format!("it is {digest} now") };
-        let message = format!("the plan {named} has become another one: {now}; nothing was changed");
+        // An earlier process of this run may have begun: what it did is still there.
+        let done =
+            if agreed.is_some() { "what this run did before it was interrupted stays" } else { "nothing was changed" };
+        let message = format!("the plan {named} has become another one: {now}; {done}");
         return Err(RunResult::refused("PlanChanged", message));
     };
     let more: Vec<&str> =
@@ -259,7 +271,7 @@ where
     Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
     let Some(prepared) = PreparedOperation::make(site, operation, request, true, control).await? else {
-        return Ok(RunResult::ended(Outcome::Interrupted, ""));
+        return Ok(RunResult::of_outcome(Outcome::Interrupted, ""));
     };
     if !prepared.found.failures.is_empty() {
         let hide = |line: String| short_message(&site.keyring.hidden.hide(&line));
@@ -269,12 +281,12 @@ where
         return Ok(RunResult { failures, ..RunResult::refused("Refused", "its dry run failed; nothing was changed") });
     }
     if prepared.is_empty() {
-        return Ok(RunResult::ended(Outcome::Ok, "there was nothing to do"));
+        return Ok(RunResult::of_outcome(Outcome::Ok, "there was nothing to do"));
     }
     if let Err(why) = agree_to_operation(&work, control).await {
         return Ok(not_agreed(&why));
     }
-    Ok(RunResult::ended(prepared.carry_out(request, control).await?, "it was carried out on all hosts"))
+    Ok(RunResult::of_outcome(prepared.carry_out(request, control).await?, "it was carried out on all hosts"))
 }
 
 #[cfg(test)]
@@ -320,6 +332,7 @@ mod tests {
             operation: RunOperation::Apply,
             plan_digest: digest,
             confirm: None,
+            backup: None,
             stop: false,
         }
     }

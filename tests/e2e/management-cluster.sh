@@ -45,7 +45,8 @@ END
   eventually at_management get --raw /readyz
   # A server before 1.23 knows no rules, and leaves them out.
   "$WINDLASS" crd | at_management apply --validate=false -f -
-  at_management wait --for=condition=Established --timeout=60s crd/karmadadeployments.windlass.dev crd/runs.windlass.dev
+  at_management wait --for=condition=Established --timeout=60s crd/karmadadeployments.windlass.dev crd/runs.windlass.dev \
+    crd/etcdbackups.windlass.dev
 }
 
 # management_jobs: the controllers of Jobs, and a node that runs pods with the image windlass as processes of this machine.
@@ -59,8 +60,8 @@ management_jobs() {
   management_node=$!
 }
 
-# job_template: the Job that the operator makes Jobs from, with the settings of operator_up; the bundle has another path, as in another
-# container.
+# job_template [ADDRESS]: the Job that the operator makes Jobs from, with the settings of operator_up; the bundle has another path, as in another
+# container. ADDRESS: another one that workers may connect to.
 job_template() {
   ln -sfn "$WINDLASS_BUNDLE" "$state/bundle-of-jobs"
   cat <<END
@@ -77,7 +78,7 @@ spec:
             - {name: HOME, value: $state}
             - {name: KUBECONFIG, value: $management}
             - {name: WINDLASS_RESOURCE_BUNDLES, value: "karmada=$state/bundle-of-jobs"}
-            - {name: WINDLASS_RESOURCE_NETWORKS, value: "$(hosts_network)"}
+            - {name: WINDLASS_RESOURCE_NETWORKS, value: "$(hosts_network)${1:+,$1}"}
             - {name: WINDLASS_RUNS, value: "true"}
             - {name: WINDLASS_RUNS_DIRECTORY, value: $state/runs}
 END
@@ -91,6 +92,7 @@ pod_process() {
 
 management_down() {
   local process
+  ! declare -F s3_down >/dev/null || s3_down
   for process in ${operator:-} ${management_node:-} ${management_controllers:-} ${management_server:-} ${management_etcd:-}; do
     kill "$process" 2>/dev/null || continue
     wait "$process" 2>/dev/null || true

@@ -1,5 +1,5 @@
 """An S3 service with faults: moto, on a port of 127.0.0.1. It has the bucket `backups`, and one user. Prints the port and the user's keys, in
-one line, and refuses all other keys.
+one line, and refuses all other keys. With TLS if CERTIFICATE and KEY, files in PEM format, are set.
 
 PUT /faults with a JSON object sets what happens to the next requests: {"method": "PUT", "path": "part of the path and query", "kind": "503",
 "count": 2, "after": 0}. Kinds: 503 (refused), cut (the connection ends instead of an answer; the request was done), lost (as if done, and
@@ -86,6 +86,7 @@ iam.create_user("aws", "tester")
 key = iam.create_access_key("tester")
 everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
 iam.put_user_policy("tester", "everything", json.dumps(everything))
-server = make_server("127.0.0.1", 0, Service(), threaded=True)
+files = os.environ.get("CERTIFICATE") and (os.environ["CERTIFICATE"], os.environ["KEY"])
+server = make_server("127.0.0.1", 0, Service(), threaded=True, ssl_context=files or None)
 print(server.server_port, key.access_key_id, key.secret_access_key, flush=True)
 server.serve_forever()

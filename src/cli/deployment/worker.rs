@@ -86,7 +86,7 @@ fn do_run(args: &WorkerArgs, live: &LiveName, name: &str) -> Result<ExitCode, Cl
     } else if spec.stop {
         RunResult::refused("Stopped", "it was stopped before it began").into()
     } else {
-        carried_out(args, &run, record)
+        carried_out(args, &run, record, (&cluster, &live.namespace))
     };
     let attempts = run.run.status.as_ref().map_or(1, |status| status.attempts);
     let given_back = match result.outcome {
@@ -125,7 +125,7 @@ impl From<RunResult> for Done {
 }
 
 /// Does the run, and says meanwhile that this process is there.
-fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId) -> Done {
+fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId, (cluster, namespace): (&Cluster, &str)) -> Done {
     let (spec, name) = (&run.run.spec, run.run.name_any());
     let mut command = args.site.command(spec.operation.command());
     command.arguments.extend(["--run".to_owned(), args.run.clone().unwrap_or_default()]);
@@ -159,7 +159,8 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId) -> Done {
             generation = site.read_inventory().await?.generation();
             let agreed = run.run.status.as_ref().and_then(|status| status.agreed.as_ref());
             let agree = async |agreed: AgreedPlan| run.agree(&agreed).await;
-            carry_out_run(site, RunWork { name: &name, spec, agreed, agree }, &control).await
+            let work = RunWork { name: &name, spec, cluster, namespace, agreed, agree };
+            carry_out_run(site, work, &control).await
         };
         let ended = tokio::select! {
             ended = work => ended,

@@ -72,14 +72,17 @@ struct ApproveArgs {
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// upgrade, rollback, certificates or destroy
-    #[arg(value_parser = ["upgrade", "rollback", "certificates", "destroy"])]
+    /// upgrade, rollback, certificates, backup or destroy
+    #[arg(value_parser = ["upgrade", "rollback", "certificates", "backup", "destroy"])]
     operation: String,
     /// The deployment
     name: String,
     /// To destroy: the name of the deployment again
     #[arg(long, value_name = "NAME")]
     confirm: Option<String>,
+    /// To back up etcd: the EtcdBackup that says where to
+    #[arg(long, value_name = "NAME")]
+    backup: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -224,6 +227,7 @@ impl Objects {
             operation: RunOperation::Apply,
             plan_digest: Some(digest),
             confirm: None,
+            backup: None,
             stop: false,
         };
         self.post(spec).await
@@ -235,19 +239,32 @@ impl Objects {
             "upgrade" => RunOperation::Upgrade,
             "rollback" => RunOperation::Rollback,
             "certificates" => RunOperation::RenewCertificates,
+            "backup" => RunOperation::Backup,
             _ => RunOperation::Destroy,
         };
         if operation == RunOperation::Destroy && args.confirm.as_deref() != Some(&*args.name) {
             return Err(anyhow!("to destroy {0} with all its data, pass --confirm {0}", args.name).into());
         }
+        if (operation == RunOperation::Backup) != args.backup.is_some() {
+            return Err(anyhow!("the operation backup needs --backup NAME, an EtcdBackup, and no other has it").into());
+        }
         let confirm = args.confirm.clone().filter(|_| operation == RunOperation::Destroy);
-        self.post(RunSpec { deployment: args.name.clone(), operation, plan_digest: None, confirm, stop: false }).await
+        self.post(RunSpec {
+            deployment: args.name.clone(),
+            operation,
+            plan_digest: None,
+            confirm,
+            backup: args.backup.clone(),
+            stop: false,
+        })
+        .await
     }
 
     async fn post(&self, spec: RunSpec) -> Result<ExitCode, CliError> {
         let mut run = Run::new("", spec);
         run.metadata.name = None;
-        run.metadata.generate_name = Some(format!("{}-{}-", run.spec.deployment, run.spec.operation.command()));
+        run.metadata.generate_name =
+            Some(format!("{}-{}-", run.spec.deployment, run.spec.operation.command().replace(' ', "-")));
         let created = limited(async { Ok(self.runs().create(&PostParams::default(), &run).await) });
         let created = created.await.map_err(anyhow::Error::msg)?.map_err(|error| anyhow!("{}", error_text(&error)))?;
         note(&format!("created the run {}", created.name_any()));

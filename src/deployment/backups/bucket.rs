@@ -41,12 +41,12 @@ impl BackupBucket {
     }
 
     /// `s3://BUCKET/PREFIX`
-    pub fn address(&self) -> PathBuf {
-        PathBuf::from(self.bucket.address(self.prefix.trim_end_matches('/')).trim_end_matches('/'))
+    pub fn bucket_address(&self) -> PathBuf {
+        PathBuf::from(self.bucket.object_address(self.prefix.trim_end_matches('/')).trim_end_matches('/'))
     }
 
     fn address_of(&self, name: &str) -> PathBuf {
-        PathBuf::from(self.bucket.address(&format!("{}{name}", self.prefix)))
+        PathBuf::from(self.bucket.object_address(&format!("{}{name}", self.prefix)))
     }
 
     fn key(&self, name: &str, file: &str) -> String {
@@ -108,7 +108,7 @@ impl BackupBucket {
     ///
     /// # Errors
     /// Why it is not good.
-    pub async fn verify(&self, backup: &Backup) -> Result<Manifest, String> {
+    pub async fn verify_in_bucket(&self, backup: &Backup) -> Result<Manifest, String> {
         let manifest = backup.manifest.clone()?;
         self.verify_snapshot(&backup.name, &manifest).await?;
         Ok(manifest)
@@ -131,10 +131,10 @@ impl BackupBucket {
     ) -> Result<BackupResult, BackupError> {
         let listed = self.list_files().await?;
         let earlier: Vec<Backup> = listed.iter().map(|(backup, _)| backup.clone()).collect();
-        let address = self.address();
+        let address = self.bucket_address();
         let manifest = &prepared.manifest;
         if let Some(backup) = check_history(&address, &earlier, prepared, |backup| backup.manifest.is_ok())?
-            && let Ok(found) = self.verify(backup).await
+            && let Ok(found) = self.verify_in_bucket(backup).await
         {
             return Ok(BackupResult { was_there: true, ..BackupResult::of(backup.clone(), found) });
         }
@@ -178,13 +178,14 @@ impl BackupBucket {
 
     async fn upload(&self, name: &str, files: &Path, manifest: &Manifest) -> Result<(), BackupError> {
         self.bucket.upload_object(&self.key(name, SNAPSHOT), &files.join(SNAPSHOT)).await?;
-        self.verify_snapshot(name, manifest).await.map_err(BackupError::Damaged)?;
+        let changed = |why| BackupError::Changed { path: self.address_of(name), why };
+        self.verify_snapshot(name, manifest).await.map_err(changed)?;
         let at = files.join(MANIFEST);
         self.bucket.upload_object(&self.key(name, MANIFEST), &at).await?;
         let written = fs::read(&at).map_err(io_error(&at))?;
         match self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await? == written {
             true => Ok(()),
-            false => Err(BackupError::Damaged("its manifest in the bucket differs".to_owned())),
+            false => Err(changed("its manifest differs".to_owned())),
         }
     }
 

@@ -39,6 +39,8 @@ pub enum BackupError {
     Older { path: PathBuf, revision: u64, newest: String, known: u64 },
     #[error(transparent)]
     Bucket(#[from] crate::s3::S3Error),
+    #[error("the backup in {} is not what was sent: {why}; it was removed", path.display())]
+    Changed { path: PathBuf, why: String },
     /// Of each place, with its address.
     #[error("{}", failures.join("\n"))]
     NotKept { failures: Vec<String> },

@@ -27,10 +27,10 @@ pub struct BackupStores {
 
 impl BackupStore {
     /// A directory, or `s3://BUCKET/PREFIX`.
-    pub fn address(&self) -> PathBuf {
+    pub fn place(&self) -> PathBuf {
         match self {
             BackupStore::Directory(directory) => directory.clone(),
-            BackupStore::Bucket(bucket) => bucket.address(),
+            BackupStore::Bucket(bucket) => bucket.bucket_address(),
         }
     }
 
@@ -51,13 +51,13 @@ impl BackupStore {
     ///
     /// # Errors
     /// Why it is not good.
-    pub async fn verify(&self, backup: &Backup) -> Result<Manifest, String> {
+    pub async fn verify_backup(&self, backup: &Backup) -> Result<Manifest, String> {
         match self {
             BackupStore::Directory(_) => {
                 let path = backup.path.clone();
                 blocking(move || verify(&path)).await
             }
-            BackupStore::Bucket(bucket) => bucket.verify(backup).await,
+            BackupStore::Bucket(bucket) => bucket.verify_in_bucket(backup).await,
         }
     }
 }
@@ -118,7 +118,7 @@ impl BackupStores {
             };
             match kept {
                 Ok(kept) => copies.push(kept),
-                Err(error) => errors.push((store.address(), error)),
+                Err(error) => errors.push((store.place(), error)),
             }
         }
         if copies.is_empty() && errors.len() == 1 {

@@ -57,7 +57,7 @@ fn said(kinds: &[&str], failed: Option<&str>, change: impl Fn(&mut DeploymentVie
     let (mut view, mut look) = healthy();
     change(&mut view, &mut look);
     let decision = decide(&view, LIMITS, at(0).unix_timestamp());
-    let known = Known { view: &view, look: Some(&look), decision: &decision, limits: LIMITS };
+    let known = Known { view: &view, look: Some(&look), decision: &decision, limits: LIMITS, backups: &Recency::None };
     let all = conditions("prod", &known, failed, at(0));
     let found = kinds.iter().map(|kind| all.iter().find(|condition| condition.r#type == *kind).unwrap());
     found.map(|condition| format!("{} {}", condition.status, condition.reason)).collect()
@@ -134,4 +134,31 @@ fn a_look_that_is_too_old_says_nothing() {
 #[test]
 fn what_could_not_be_done_is_said() {
     assert_eq!(said(&["Blocked"], Some("no quota is left"), |_, _| ()), ["True ActionFailed"]);
+}
+
+#[test]
+fn a_backup_that_fails_or_is_late_is_a_condition_and_runs_that_take_one_change_nothing() {
+    let (mut view, look) = healthy();
+    view.runs.push(run(RunOperation::Apply, RunState::Ended { well: true, at: at(-3600).unix_timestamp() }, true));
+    view.runs.push(run(RunOperation::Backup, RunState::Running, false));
+    let decision = decide(&view, LIMITS, at(0).unix_timestamp());
+    let condition = |kind: &str, backups: &Recency| {
+        let known = Known { view: &view, look: Some(&look), decision: &decision, limits: LIMITS, backups };
+        let all = conditions("prod", &known, None, at(0));
+        let found = all.into_iter().find(|condition| condition.r#type == kind).unwrap();
+        format!("{} {} {}", found.status, found.reason, found.message)
+    };
+    let time = at(-60).unix_timestamp();
+    for (backups, said) in [
+        (Recency::None, "Unknown NoBackups no EtcdBackup is for this deployment"),
+        (Recency::NotYet, "Unknown NoBackupYet no backup has ended yet"),
+        (Recency::Recent(time), "True Recent the newest good backup is of 2027-01-15T07:59:00Z"),
+        (Recency::Overdue("daily: never".into()), "False BackupOverdue daily: never"),
+        (Recency::Failed("daily: full".into()), "False BackupFailed daily: full"),
+    ] {
+        assert_eq!(condition("BackupRecent", &backups), said);
+    }
+    assert_eq!(condition("Progressing", &Recency::None), "True BackingUp the run r is under way");
+    assert!(condition("UpToDate", &Recency::None).starts_with("True"));
+    assert!(condition("Ready", &Recency::None).starts_with("True"));
 }

@@ -21,7 +21,7 @@ fn any_view(random: &mut StdRng) -> DeploymentView {
             name: format!("run-{number}"),
             operation: pick(
                 random,
-                &[RunOperation::Apply, RunOperation::Apply, RunOperation::Upgrade, RunOperation::Destroy],
+                &[RunOperation::Apply, RunOperation::Upgrade, RunOperation::Destroy, RunOperation::Backup],
             ),
             plan_digest: any(random).then(|| digest(random)),
             stop: any(random),
@@ -77,7 +77,6 @@ fn whatever_is_known_one_change_at_a_time_and_none_where_none_is_allowed() {
         let running = view.runs.iter().filter(|run| run.state == RunState::Running).count();
         assert!(running == 0 || count == 0, "a second run: {view:#?} {decision:?}");
         assert!(count <= 1, "two changes at once: {view:#?} {decision:?}");
-        assert!(!(view.paused && count > 0), "a change while paused: {view:#?} {decision:?}");
         assert!(limits.may_run || count == 0, "a change over the limit: {view:#?} {decision:?}");
         assert!(!(view.looking && count > 0), "a change during a look: {view:#?} {decision:?}");
         for action in &decision.actions {
@@ -86,14 +85,16 @@ fn whatever_is_known_one_change_at_a_time_and_none_where_none_is_allowed() {
                     let look = view.look.as_ref().unwrap();
                     let plan = look.plan.as_ref().unwrap();
                     assert!(view.apply == ApplyPolicy::Automatic && !plan.refused && !plan.removes && !view.deleted);
-                    assert!(look.generation == view.generation && plan.digest == *digest);
+                    assert!(look.generation == view.generation && plan.digest == *digest && !view.paused);
                     assert_eq!(view.window, Window::Open);
                 }
                 Action::Start(name) => {
                     let run = view.runs.iter().find(|run| run.name == *name).unwrap();
                     assert!(matches!(run.state, RunState::Waiting | RunState::Lost) && !run.stop && !run.deleted);
                     assert!(!view.deleted || run.operation == RunOperation::Destroy);
-                    assert!(view.window == Window::Open || run.has_changed, "outside of a window");
+                    let changes = run.operation.changes_hosts();
+                    assert!(!changes || view.window == Window::Open || run.has_changed, "outside of a window");
+                    assert!(!changes || !view.paused, "a change while paused: {view:#?} {decision:?}");
                 }
                 Action::End { run, .. } => {
                     let run = view.runs.iter().find(|it| it.name == *run).unwrap();
@@ -387,4 +388,40 @@ fn old_runs_are_forgotten_and_the_newest_failure_is_not() {
     let forgotten: Vec<Action> = decide(&view, LIMITS, NOW).actions;
     let names = ["r4", "r3", "r2", "r0"].map(|name| Action::Forget(name.into()));
     assert_eq!(forgotten, names);
+}
+
+#[test]
+fn nothing_keeps_a_backup_from_beginning_but_what_is_under_way() {
+    let backup = || run("b", RunOperation::Backup, RunState::Waiting, None);
+    let apply = |state| RunView { has_changed: false, ..run("a", RunOperation::Apply, state, Some("d")) };
+    let begun = |view: &DeploymentView| {
+        let actions = decide(view, LIMITS, NOW).actions;
+        actions.iter().any(|action| *action == Action::Start("b".into()))
+    };
+    for state in [RunState::Waiting, RunState::Lost] {
+        let mut view = planned("d");
+        view.runs = vec![apply(state), backup()];
+        assert_eq!(begun(&view), state == RunState::Waiting, "what was begun comes first");
+        let paused = DeploymentView { paused: true, ..view.clone() };
+        let closed = DeploymentView { window: Window::Closed { until: NOW + 5000 }, ..view.clone() };
+        assert!(begun(&paused) && begun(&closed));
+        view.runs[0].state = RunState::Running;
+        assert!(!begun(&view));
+    }
+    // It changes nothing, so that the last look counts.
+    let mut view = planned("d");
+    let look = view.look.as_ref().unwrap().at;
+    view.runs = vec![run("b", RunOperation::Backup, RunState::Ended { well: true, at: look + 1 }, None)];
+    assert!(!decide(&view, LIMITS, NOW).actions.contains(&Action::Look));
+    view.runs = vec![run("a", RunOperation::Apply, RunState::Ended { well: true, at: look + 1 }, None)];
+    assert!(decide(&view, LIMITS, NOW).actions.contains(&Action::Look));
+}
+
+#[test]
+fn frequent_backups_do_not_push_out_what_changed_the_hosts() {
+    let mut view = planned("a");
+    let ended = |name: &str, operation| run(name, operation, RunState::Ended { well: true, at: NOW - 1000 }, None);
+    view.runs = vec![ended("apply", RunOperation::Apply)];
+    view.runs.extend((0..22).map(|number| ended(&format!("b{number}"), RunOperation::Backup)));
+    assert_eq!(decide(&view, LIMITS, NOW).actions, ["b1", "b0"].map(|name| Action::Forget(name.into())));
 }

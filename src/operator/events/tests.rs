@@ -57,6 +57,7 @@ fn a_run_that_starts_and_one_that_ends_are_news() {
         operation: RunOperation::Apply,
         plan_digest: None,
         confirm: None,
+        backup: None,
         stop: false,
     };
     let mut run = Run::new("install", spec);

@@ -1,24 +1,14 @@
 # shellcheck shell=bash
 # Takes its turn: every third day.
 # Backups in a bucket of an S3 service, and in a directory at the same time: written whole, listed, kept, and restored from the bucket alone.
-[ -x "$ROOT/target/s3/bin/python" ] || cannot_run "tests/s3-server has not installed the S3 service"
+. "$ROOT/tests/e2e/bucket.sh"
 a_cluster
 mapfile -t deployment < <(apply_arguments)
 deployment+=(-e etcd_settle_seconds=1)
-"$ROOT/target/s3/bin/python" "$ROOT/tests/s3/server.py" >"$scratch/s3" 2>"$scratch/s3.log" &
-server=$!
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch" || true' EXIT
-until [ -s "$scratch/s3" ]; do
-  kill -0 $server || { cat "$scratch/s3.log"; broken "the S3 service does not start"; }
-  sleep 0.2
-done
-read -r port AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY <"$scratch/s3"
-export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
-export AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port XDG_CACHE_HOME=$scratch/cache
+trap 's3_down; rm -rf "$scratch" || true' EXIT
+s3_up
+export AWS_ENDPOINT_URL_S3=$s3_url XDG_CACHE_HOME=$scratch/cache
 place=s3://backups/karmada/prod
-requests() { curl -sSf "http://127.0.0.1:$port/log"; }
-# fault METHOD PATH KIND COUNT: what happens to the next requests.
-fault() { curl -sSf -X PUT "http://127.0.0.1:$port/faults" -d "{\"method\": \"$1\", \"path\": \"$2\", \"kind\": \"$3\", \"count\": $4}"; }
 nothing_left() {
   local found
   found=$(find "$XDG_CACHE_HOME" -type f)
@@ -29,7 +19,7 @@ nothing_left() {
   done
 }
 
-# Whoever cannot write to the bucket learns it before a host is asked for a snapshot.
+# A caller who may not write to the bucket gets to know it before a host is asked for a snapshot.
 AWS_SECRET_ACCESS_KEY=wrong windlass etcd backup $place "${deployment[@]}"
 exits 1
 says 'cannot list s3://backups/karmada/prod/: the server responded 403 .*SignatureDoesNotMatch'
@@ -58,7 +48,7 @@ exits 0
 says '"verified": true'
 
 # One place that fails does not keep the others from having it, and is no success.
-fault PUT manifest.json 503 100
+s3_fault PUT manifest.json 503 100
 etcdctl put e2e two
 windlass etcd backup $place "$scratch/backups" "${deployment[@]}"
 exits 2
@@ -67,12 +57,12 @@ says "the backup is complete, but $place: cannot write $place/[0-9TZr-]+/manifes
 windlass etcd backups $place
 exits 0
 [ "$(grep -c ' yes$' "$output")" = 1 ] || broken "there is not one backup"
-curl -sSf -X DELETE "http://127.0.0.1:$port/faults"
+s3_no_faults
 # What arrived differs from what was sent: it is no backup.
-fault GET snapshot.db.zst damaged 1
+s3_fault GET snapshot.db.zst damaged 1
 windlass etcd backup $place "${deployment[@]}"
 exits 1
-says 'the snapshot that arrived is damaged: .*its digest differs'
+says "the backup in $place/[0-9TZr-]+ is not what was sent: damaged: its digest differs from the manifest's; it was removed"
 windlass etcd backups $place
 [ "$(grep -c ' yes$' "$output")" = 1 ] || broken "a damaged backup is listed"
 nothing_left
@@ -80,7 +70,7 @@ nothing_left
 # The newest two are kept, also when the answers of the service get lost.
 for value in three four; do
   etcdctl put e2e $value
-  fault PUT snapshot.db.zst cut 1
+  s3_fault PUT snapshot.db.zst cut 1
   windlass etcd backup $place --keep 2 "${deployment[@]}"
   exits 0
 done
@@ -88,11 +78,13 @@ says "removed ${first##*/}\$"
 windlass etcd backups $place
 exits 0
 [ "$(grep -c ' yes$' "$output")" = 2 ] || broken "two backups are not kept"
-found=$(requests | grep -c "DELETE .*${first##*/}/")
+found=$(s3_requests | grep -c "DELETE .*${first##*/}/")
 [ "$found" = 2 ] || broken "the removed backup has $found removed objects"
 newest=$place/$(sed -nE 's/^([0-9TZ]+-r[0-9]+) .*/\1/p' "$output" | head -n 1)
 # Objects of others below the same prefix are none of ours.
-"$WINDLASS" etcd backups s3://backups/karmada 2>&1 | matches 'there is no backup in s3://backups/karmada' || broken "backups of another prefix are listed"
+windlass etcd backups s3://backups/karmada
+exits 1
+says 'there is no backup in s3://backups/karmada$'
 
 # All data is lost. What is restored is the newest backup, with nothing but the bucket.
 etcdctl put e2e "not in the bucket"
@@ -102,7 +94,7 @@ windlass etcd recover --check --backups $place "${deployment[@]}"
 exits 2
 says "windlass etcd restore $newest "
 for h in h1 h2 h3; do on $h rm -rf /var/lib/etcd/data; done
-fault GET "${newest##*/}/snapshot.db.zst" damaged 1
+s3_fault GET "${newest##*/}/snapshot.db.zst" damaged 1
 windlass etcd restore "$newest" --name karmada "${deployment[@]}"
 exits 1
 says "the backup $newest cannot be used: damaged: its digest differs from the manifest's; nothing was changed"

@@ -1,14 +1,17 @@
 # Takes its turn.
-# An operator gives a Run to a Job, whose pod is killed while it changes hosts: another Job finishes the control plane.
+# An operator gives a Run to a Job, whose pod is killed while it changes hosts: another Job finishes the control plane. Then Jobs take backups of
+# etcd on a schedule, into a bucket.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 . "$ROOT/tests/e2e/management-cluster.sh"
+. "$ROOT/tests/e2e/bucket.sh"
 fresh
 management_up
 management_jobs
 at_management create secret generic ssh --from-file="id=$state/id_ed25519"
 : >"$state/operator.log"
 deployment | at_management apply --validate=false -f -
-job_template >"$scratch/job.yml"
+# The S3 service is on this machine.
+job_template 127.0.0.1 >"$scratch/job.yml"
 operator_up --look-every 10 --job-template "$scratch/job.yml"
 eventually has_condition prod Blocked 'True AwaitingApproval'
 run_of install "$(digest_of prod)"
@@ -27,5 +30,59 @@ at_management get jobs,pods -l app.kubernetes.io/managed-by=windlass
 eventually has_condition prod Ready 'True Ready'
 shows prod UpToDate 'True UpToDate'
 for h in h1 h2 h3; do on $h systemctl is-active --quiet etcd karmada-scheduler || broken "not all is active on $h"; done
+shows prod BackupRecent 'Unknown NoBackups'
+
+# backup NAME [LINE]...: an EtcdBackup of prod, with further lines of its spec.
+backup() {
+  local name=$1
+  shift
+  printf 'apiVersion: windlass.dev/v1alpha1\nkind: EtcdBackup\nmetadata: {name: %s, namespace: default}\nspec:\n  deployment: prod\n  keep: 2\n' "$name"
+  printf '  %s\n' "$@"
+  printf '  storage:\n    s3:\n      endpoint: "%s"\n      bucket: backups\n      prefix: karmada/prod\n' "$s3_url"
+  for field in caCert accessKey secretKey; do printf '      %s: {secret: {name: s3, key: %s}}\n' $field $field; done
+}
+backup_status() { at_management get etcdbackup "$1" -o "jsonpath={.status.$2}"; }
+s3_up "$state/management/server.crt" "$state/management/server.key"
+at_management create secret generic s3 --from-file="caCert=$state/management/ca.crt" --from-literal="accessKey=$AWS_ACCESS_KEY_ID" \
+  --from-literal="secretKey=$AWS_SECRET_ACCESS_KEY"
+backup frequent 'schedule: "* * * * *"' 'timeZone: Asia/Shanghai' | at_management apply --validate=false -f -
+has_backup() { [ -n "$(backup_status frequent lastSuccess)" ]; }
+eventually has_backup
+address=$(backup_status frequent lastSuccess)
+run=$(backup_status frequent lastRun)
+[ "$(at_management get run "$run" -o 'jsonpath={.spec.operation} {.metadata.ownerReferences[0].kind}')" = 'Backup EtcdBackup' ] || broken "it was not a Run of the backup"
+eventually has_condition prod BackupRecent 'True Recent'
+at_management get etcdbackup -o wide
+# It changes nothing: prod stays as it was, also in the next minute.
+another() { [ "$(backup_status frequent lastSuccess)" != "$address" ] && has_backup; }
+eventually another
+backup frequent 'schedule: "* * * * *"' 'suspend: true' | at_management apply --validate=false -f -
+shows prod UpToDate 'True UpToDate'
+shows prod Drifted 'False NoDrift'
+is_over() { ! at_management get runs -o 'jsonpath={.items[*].status.conditions[0].status}' | matches Unknown; }
+eventually is_over
+AWS_ENDPOINT_URL_S3=$s3_url AWS_CA_BUNDLE=$state/management/ca.crt windlass etcd backups s3://backups/karmada/prod
+exits 0
+says ' yes$'
+s3_requests | matches 'PUT /backups/karmada/prod/.*/manifest.json' || broken "no manifest was uploaded"
+! grep -rlF "$AWS_SECRET_ACCESS_KEY" "$state/runs" "$state/operator.log" "$state/node.log" || broken "the secret key is in a record or log"
+# What cannot be written is a failure that is seen. A deployment that does not exist is none to wait for.
+at_management create secret generic s3 --dry-run=client -o json --from-file="caCert=$state/management/ca.crt" \
+  --from-literal="accessKey=$AWS_ACCESS_KEY_ID" --from-literal=secretKey=wrong | at_management apply -f -
+has_failed() { backup_status "$1" message | matches "^$2: "; }
+backup now | at_management apply --validate=false -f -
+eventually has_failed now BackupFailed
+eventually has_condition prod BackupRecent 'False BackupFailed'
+backup_status now message | matches 'BackupFailed: cannot list s3://backups/karmada/prod/: the server responded 403 SignatureDoesNotMatch' ||
+  broken "the reason is not there: $(backup_status now message)"
+backup nobody | sed 's/deployment: prod/deployment: nobody/' | at_management apply --validate=false -f -
+is_unknown() { backup_status nobody message | matches 'there is no KarmadaDeployment nobody'; }
+eventually is_unknown
+# What others write leads to no address of this machine that is not allowed, nor to a file.
+backup inside | sed 's#endpoint: .*#endpoint: "https://169.254.169.254"#' | at_management apply --validate=false -f -
+eventually has_failed inside BackupFailed
+backup_status inside message | matches 'must not connect to 169.254.169.254' || broken "the reason is not there: $(backup_status inside message)"
+{ backup file | sed '/storage:/,$d' && echo '  storage: {path: /srv/backups}'; } | at_management apply --validate=false -f -
+eventually has_failed file BackupRefused
 kill "$operator"
 wait "$operator" || broken "the operator does not end well"

@@ -47,13 +47,13 @@ pub(super) fn print_backups(args: &BackupsArgs) -> Result<ExitCode, CliError> {
     let rows = launch::wait(async || {
         let mut rows = Vec::new();
         for backup in store.list().await? {
-            let verified = store.verify(&backup).await;
+            let verified = store.verify_backup(&backup).await;
             rows.push(Row { backup, verified });
         }
         Ok::<_, BackupError>(rows)
     });
     let rows = rows.map_err(anyhow::Error::new)?;
-    let place = store.address().display().to_string();
+    let place = store.place().display().to_string();
     if args.format == BackupsFormat::Prometheus {
         print(metrics(&place, &rows).as_bytes())?;
     }

@@ -62,7 +62,7 @@ impl S3Args {
             encryption: write.and_then(|write| write.s3_encryption.clone()),
             ..S3Settings::from_environment(surroundings()).map_err(anyhow::Error::new)?
         };
-        let bucket = Bucket::new(bucket, &settings, surroundings()).map_err(anyhow::Error::new)?;
+        let bucket = Bucket::new(bucket, &settings, surroundings(), None).map_err(anyhow::Error::new)?;
         Ok(BackupBucket::new(bucket, prefix))
     }
 }
