@@ -68,7 +68,7 @@ fn backups_are_recent_unless_one_failed_or_is_overdue() {
         backup(json!({"schedule": "30 2 * * *"}), status)
     };
     let good = daily("2026-11-28T02:31:00Z");
-    assert_eq!(word(&[good.clone()]), format!("recent {}", at("2026-11-28T02:31:00Z")));
+    assert_eq!(word(std::slice::from_ref(&good)), format!("recent {}", at("2026-11-28T02:31:00Z")));
     // An hour after its time it is overdue.
     let overdue = word(&[good.clone(), daily("2026-11-27T02:31:00Z")]);
     assert_eq!(overdue, "overdue: daily: its newest good backup: 2026-11-27T02:31:00Z");
