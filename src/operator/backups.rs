@@ -13,7 +13,7 @@ use super::reconcile::{DEPLOYMENT, Error, is_written};
 use super::schedule::Schedule;
 use super::view::{Context, seconds_of};
 use crate::resource::status::short_message;
-use crate::resource::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, Run, RunOperation, RunSpec};
+use crate::resource::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, KarmadaDeployment, Run, RunOperation, RunSpec};
 use crate::worker::time_text;
 
 /// How much later than scheduled a backup may end and still be recent.
@@ -48,7 +48,8 @@ fn due(spec: &EtcdBackupSpec, created: Seconds, last: Option<Seconds>, is_open: 
         Ok(schedule) => schedule,
         Err(why) => return Due { problem: Some(why), ..Due::default() },
     };
-    let first = schedule.next_after(last.unwrap_or(created).max(created));
+    // A time in the future is of a clock that was wrong.
+    let first = schedule.next_after(last.map_or(created, |last| last.min(now)).max(created));
     if first.is_none_or(|first| first > now) {
         let problem = first.is_none().then(|| format!("the schedule {text:?} names no time"));
         return Due { next: first, problem, ..Due::default() };
@@ -77,15 +78,19 @@ pub(super) fn recency(backups: &[Arc<EtcdBackup>], now: Seconds) -> Recency {
         let success = status.last_success_time.as_deref().map(seconds_of);
         newest = newest.max(success);
         let ended = status.completion_time.as_deref().map(seconds_of);
-        if let (Some(why), true) = (&status.message, ended > success || ended.is_none()) {
+        if let (Some(why), true) = (&status.message, ended > success) {
             return Recency::Failed(format!("{}: {why}", backup.name_any()));
         }
         if backup.spec.suspend {
             continue;
         }
+        let since = success.unwrap_or_else(|| created(backup));
+        let due = due(&backup.spec, created(backup), Some(since), false, now);
+        if let Some(why) = status.problem.or(due.problem) {
+            return Recency::Failed(format!("{}: {why}", backup.name_any()));
+        }
         let schedule = backup.spec.schedule.as_ref();
         let schedule = schedule.and_then(|text| Schedule::parse_schedule(text, backup.spec.time_zone.as_deref()).ok());
-        let since = success.unwrap_or_else(|| created(backup));
         if schedule.and_then(|schedule| schedule.next_after(since)).is_some_and(|next| next + GRACE < now) {
             let last = status.last_success_time.as_deref().unwrap_or("never");
             return Recency::Overdue(format!("{}: its newest good backup: {last}", backup.name_any()));
@@ -114,10 +119,10 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
     let last = status.last_time.as_deref().map(seconds_of);
     let is_open = runs.last().is_some_and(|run| !run.status.as_ref().is_some_and(|status| status.has_ended()));
     let mut due = due(&backup.spec, created(&backup), last, is_open, now.unix_timestamp());
-    if due.begin.is_some() && !context.has_deployment(&namespace, &backup.spec.deployment) {
-        due.begin = None;
-        due.problem =
-            Some(format!("there is no KarmadaDeployment {} in the namespace {namespace}", backup.spec.deployment));
+    if due.begin.is_some()
+        && let Some(why) = not_there(&context, &namespace, &backup.spec.deployment, &status).await?
+    {
+        (due.begin, due.problem) = (None, Some(why));
     }
     let mut wanted = told(&status, &runs);
     if let Some(time) = due.begin {
@@ -126,17 +131,22 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
         let api: Api<Run> = Api::namespaced(context.client.clone(), &namespace);
         wanted.last_run = run.metadata.name.clone();
         match api.create(&PostParams::default(), &run).await {
-            // It was created before its time could be written.
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            // It was created before its time could be written, or somebody else has one of this name.
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                let there = api.get_opt(&run.name_any()).await?;
+                let is_own =
+                    |run: &Run| run.owner_references().iter().any(|owner| Some(&owner.uid) == backup.uid().as_ref());
+                if there.is_some_and(|run| !is_own(&run)) {
+                    due.problem = Some(format!("there is another Run {}", run.name_any()));
+                }
+            }
             created => tracing::info!(namespace, run = created?.name_any(), "created a run for a backup"),
         }
         wanted.last_time = Some(time_text(time));
     }
     wanted.observed_generation = backup.metadata.generation;
     wanted.next_time = due.next.and_then(|next| OffsetDateTime::from_unix_timestamp(next).ok()).map(time_text);
-    if let Some(problem) = &due.problem {
-        wanted.message = Some(short_message(problem));
-    }
+    wanted.problem = due.problem.as_deref().map(short_message);
     if wanted != status {
         let api: Api<EtcdBackup> = Api::namespaced(context.client.clone(), &namespace);
         let mut object = (*backup).clone();
@@ -147,11 +157,31 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
     Ok(Requeue::requeue(Duration::from_secs(u64::try_from(again).unwrap_or(1))))
 }
 
+/// Why no backup of a deployment can be taken yet.
+async fn not_there(
+    context: &Context,
+    namespace: &str,
+    name: &str,
+    status: &EtcdBackupStatus,
+) -> Result<Option<String>, Error> {
+    let deployments: Api<KarmadaDeployment> = Api::namespaced(context.client.clone(), namespace);
+    let Some(deployment) = deployments.get_opt(name).await? else {
+        return Ok(Some(format!("there is no KarmadaDeployment {name} in the namespace {namespace}")));
+    };
+    let look = deployment.status.and_then(|status| status.look);
+    let runs = look.is_some_and(|look| look.etcd_members.iter().any(|member| member.healthy));
+    // Once there was a backup, an etcd that does not run is a failure.
+    let is_waiting = !runs && status.last_success_time.is_none();
+    Ok(is_waiting.then(|| format!("no etcd member of {name} is healthy yet, as far as the operator has seen")))
+}
+
 /// In the order of their creation.
 fn runs_of(context: &Context, backup: &EtcdBackup) -> Vec<Arc<Run>> {
     let is_of = |run: &Arc<Run>| {
         run.namespace() == backup.namespace()
             && run.spec.backup.as_deref() == Some(&*backup.name_any())
+            // One of another deployment is never done.
+            && run.spec.deployment == backup.spec.deployment
             && run.metadata.creation_timestamp >= backup.metadata.creation_timestamp
     };
     let mut runs: Vec<Arc<Run>> = context.runs.state().into_iter().filter(is_of).collect();
@@ -165,10 +195,6 @@ fn told(before: &EtcdBackupStatus, runs: &[Arc<Run>]) -> EtcdBackupStatus {
     status.last_run = runs.last().map(|run| run.name_any()).or(status.last_run);
     let ended = |run: &&Arc<Run>| run.status.as_ref().is_some_and(|status| status.has_ended());
     let Some(last) = runs.iter().rev().find(ended).and_then(|run| run.status.as_ref()) else {
-        // A problem of the spec that is gone.
-        if status.completion_time.is_none() {
-            status.message = None;
-        }
         return status;
     };
     status.completion_time = last.completion_time.clone();
@@ -178,7 +204,7 @@ fn told(before: &EtcdBackupStatus, runs: &[Arc<Run>]) -> EtcdBackupStatus {
         _ => last.failures.first().cloned(),
     };
     let good = runs.iter().rev().filter_map(|run| run.status.as_ref()).find(|status| status.backup.is_some());
-    if let Some(good) = good {
+    if let Some(good) = good.filter(|good| good.completion_time > status.last_success_time) {
         status.last_success_time = good.completion_time.clone();
         status.last_success = good.backup.as_ref().map(|backup| backup.address.clone());
     }

@@ -196,8 +196,8 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
             None => open.push(run),
         }
     }
-    // One that was begun comes first: it may have left something half done. Then backups: nothing keeps them from beginning.
-    open.sort_by_key(|run| (run.state != RunState::Lost, run.operation.changes_hosts()));
+    // One that was begun comes first: it may have left something half done.
+    open.sort_by_key(|run| run.state != RunState::Lost);
     let paused = |run: &RunView| view.paused && run.operation.changes_hosts();
     // One that may have changed hosts is resumed at any time: they are half changed.
     let closed = |run: &RunView| match view.window {
@@ -205,6 +205,13 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
         _ => None,
     };
     if let Some(run) = open.iter().find(|run| !paused(run) && closed(run).is_none()).or(open.first()) {
+        // Frequent backups do not keep the hosts from being looked at.
+        let due = |look: &LookView| is_due(view, look, limits, now);
+        let is_look_due = !view.deleted && !view.looking && view.look.as_ref().is_none_or(due);
+        if !run.operation.changes_hosts() && is_look_due && limits.may_look {
+            decision.actions.push(Action::Look);
+            return decision;
+        }
         match (paused(run), closed(run), limits.may_run) {
             (true, ..) => decision.blocked = Some(Blocked::Paused),
             (false, Some(until), _) => {

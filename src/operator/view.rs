@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::reflector::Store;
 use kube::{Client, ResourceExt};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -68,12 +68,6 @@ impl Context {
         let mut runs: Vec<Arc<Run>> = self.runs.state().into_iter().filter(is_of).collect();
         runs.sort_by_key(|run| (run.metadata.creation_timestamp.clone(), run.name_any()));
         runs
-    }
-
-    /// Whether there is a deployment of this name, as far as is known.
-    pub(super) fn has_deployment(&self, namespace: &str, name: &str) -> bool {
-        let wanted = ObjectRef::<KarmadaDeployment>::new(name).within(namespace);
-        self.metrics.deployments.get().is_some_and(|store| store.get(&wanted).is_some())
     }
 
     /// The backups that are asked for of a deployment's etcd.

@@ -26,6 +26,7 @@ use super::Reference;
     printcolumn(name = "Suspended", type_ = "boolean", json_path = ".spec.suspend", priority = 1),
     printcolumn(name = "Last good", type_ = "date", json_path = ".status.lastSuccessTime"),
     printcolumn(name = "Failure", type_ = "string", json_path = ".status.message"),
+    printcolumn(name = "Problem", type_ = "string", json_path = ".status.problem"),
     printcolumn(name = "Next", type_ = "string", json_path = ".status.nextTime", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
@@ -176,9 +177,12 @@ pub struct EtcdBackupStatus {
     /// When the next backup is due (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_time: Option<String>,
-    /// Why the newest backup failed, or why none begins.
+    /// Why the newest backup failed, or what failed besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Why no backup begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// Its phase.

@@ -10,6 +10,8 @@ pub struct Object {
     pub key: String,
     /// In bytes.
     pub size: u64,
+    /// By the clock of the service, in seconds since 1970.
+    pub modified: u64,
 }
 
 /// A part of a list of objects.
@@ -24,10 +26,16 @@ fn text_of<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     node.children().find(|child| child.tag_name().name() == name)?.text()
 }
 
+/// How many attributes an answer may have. The parser compares those of an element with each other.
+const MOST_ATTRIBUTES: usize = 1000;
+
 /// The root of an answer, if it has the name.
 fn within<T>(text: &[u8], name: &str, read: impl FnOnce(Node<'_, '_>) -> Option<T>) -> Result<T, String> {
     let invalid = || format!("the server's answer is no {name}");
     let text = std::str::from_utf8(text).map_err(|_| invalid())?;
+    if text.matches(['"', '\'']).count() > 2 * MOST_ATTRIBUTES + text.matches("<ETag>").count() * 2 {
+        return Err(invalid());
+    }
     let document = Document::parse(text).map_err(|_| invalid())?;
     let root = Some(document.root_element()).filter(|root| root.tag_name().name() == name);
     root.and_then(read).ok_or_else(invalid)
@@ -41,7 +49,9 @@ pub(super) fn parse_list(text: &[u8]) -> Result<ListedObjects, String> {
         let object = |node| {
             let key = text_of(node, "Key")?;
             let key = if is_encoded { decode(&key.replace('+', " ")) } else { key.to_owned() };
-            Some(Object { key, size: text_of(node, "Size")?.parse().ok()? })
+            let modified = chrono::DateTime::parse_from_rfc3339(text_of(node, "LastModified")?).ok()?.timestamp();
+            let modified = u64::try_from(modified).unwrap_or_default();
+            Some(Object { key, size: text_of(node, "Size")?.parse().ok()?, modified })
         };
         let objects = contents.map(object).collect::<Option<Vec<Object>>>()?;
         let next = match text_of(root, "IsTruncated") {
@@ -80,9 +90,11 @@ mod tests {
     fn lists_are_read_in_parts() {
         let text = br#"<?xml version="1.0" encoding="UTF-8"?>
             <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name><EncodingType>url</EncodingType>
-            <Contents><Key>a%2Fb+c</Key><Size>7</Size></Contents><Contents><Key>d</Key><Size>0</Size></Contents>
+            <Contents><Key>a%2Fb+c</Key><Size>7</Size><LastModified>1970-01-01T00:01:40.000Z</LastModified></Contents>
+            <Contents><Key>d</Key><Size>0</Size><LastModified>1970-01-01T00:00:00Z</LastModified></Contents>
             <IsTruncated>true</IsTruncated><NextContinuationToken>x=</NextContinuationToken></ListBucketResult>"#;
-        let objects = vec![Object { key: "a/b c".into(), size: 7 }, Object { key: "d".into(), size: 0 }];
+        let object = |key: &str, size, modified| Object { key: key.into(), size, modified };
+        let objects = vec![object("a/b c", 7, 100), object("d", 0, 0)];
         assert_eq!(parse_list(text).unwrap(), ListedObjects { objects, next: Some("x=".into()) });
         let last = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
         assert_eq!(parse_list(last).unwrap(), ListedObjects { objects: Vec::new(), next: None });
@@ -90,6 +102,7 @@ mod tests {
             "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
             "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
             "<html/>",
+            &format!("<ListBucketResult {}/>", (0..40_000).map(|n| format!("a{n}='' ")).collect::<String>()),
             "<!DOCTYPE x [<!ENTITY a \"aaa\">]><ListBucketResult>&a;</ListBucketResult>",
             "",
         ] {

@@ -42,6 +42,8 @@ pub struct Bucket {
     part: usize,
 }
 
+/// A page has up to 1000 objects.
+const MOST_PAGES: usize = 1000;
 /// The most objects that are listed.
 const MOST_OBJECTS: usize = 200_000;
 
@@ -137,7 +139,7 @@ impl Bucket {
         let what = format!("cannot list {}", self.object_address(prefix));
         let mut objects = Vec::new();
         let mut next = None;
-        loop {
+        for _ in 0..MOST_PAGES {
             let mut query =
                 vec![("list-type", "2".to_owned()), ("prefix", prefix.to_owned()), ("encoding-type", "url".to_owned())];
             query.extend(next.map(|token| ("continuation-token", token)));
@@ -152,6 +154,7 @@ impl Bucket {
                 None => return Ok(objects),
             }
         }
+        Err(S3Error::other(&what, &format!("the list has more than {MOST_PAGES} pages")))
     }
 
     /// A small object.

@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 
 use sha2::{Digest, Sha256};
 
+use super::answers::parse_error;
 use super::sign::{Signed, encode, encoded_query, hex};
 use super::{Bucket, S3Error};
 use crate::http::{HttpError, Request, Response, Streamed, Url};
 
 /// The largest answer that is held in memory: a page of a list.
-const LARGEST_ANSWER: usize = 16 << 20;
+const LARGEST_ANSWER: usize = 4 << 20;
 
 /// One request, without its signature.
 #[derive(Default)]
@@ -184,6 +185,10 @@ async fn whole_answer(streamed: &mut Streamed) -> Result<Response, Failure> {
 
 fn of_answer(what: &str, answer: &Response) -> Failure {
     match answer.status {
+        // Somebody else writes an object with this key: the service asks to try again.
+        409 if parse_error(&answer.body).0 == "ConditionalRequestConflict" => {
+            Failure::Passing("the server responded 409 ConditionalRequestConflict".to_owned())
+        }
         408 | 425 | 429 | 500 | 502..=599 => {
             Failure::Passing(format!("the server responded {} {}", answer.status, answer.reason))
         }

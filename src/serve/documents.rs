@@ -178,7 +178,8 @@ pub(super) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
         let is_unfinished = entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
         let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
         if is_unfinished && age().is_some_and(|age| age > ABANDONED) {
-            std::fs::remove_file(entry.path())?;
+            // Another process may have removed it.
+            drop(std::fs::remove_file(entry.path()));
         }
     }
     let mode = path.metadata().map_or(0o600, |before| before.permissions().mode() & 0o777);

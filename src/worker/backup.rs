@@ -51,7 +51,7 @@ pub(super) async fn back_up(
         let opened = opened.map_err(|error| error.to_string())?;
         let cache = around.cache().ok_or("neither XDG_CACHE_HOME nor HOME is set")?;
         let prefix = bucket.prefix.clone().unwrap_or_default();
-        Ok((spec, BackupBucket::new(opened, prefix.trim_matches('/')), cache.join("windlass/backups")))
+        Ok((spec, BackupBucket::new(opened, &prefix)?, cache.join("windlass/backups")))
     });
     let (spec, bucket, scratch): (EtcdBackupSpec, _, _) =
         match read.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())) {

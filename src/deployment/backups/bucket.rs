@@ -1,4 +1,5 @@
-//! Backups in a bucket: `PREFIX/NAME/snapshot.db.zst`, and `PREFIX/NAME/manifest.json`, which is written last and removed first.
+//! Backups in a bucket: `PREFIX/NAME/snapshot.db.zst`, and `PREFIX/NAME/manifest.json`, which is written last and removed first. A name is of
+//! one process alone, so that none touches what another one writes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +12,8 @@ use super::directory::parse_manifest;
 use super::error::{BackupError, io_error};
 use super::history::{check_history, superseded};
 use super::prepare::Prepared;
-use super::{Backup, BackupResult, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT, now, parse_timestamp};
-use crate::s3::{Bucket, S3Error};
+use super::{Backup, BackupResult, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT, parse_timestamp};
+use crate::s3::{Bucket, Object, S3Error};
 
 /// The backups of one deployment in a bucket.
 pub struct BackupBucket {
@@ -23,21 +24,30 @@ pub struct BackupBucket {
 
 /// How many manifests are read at the same time.
 const READERS: usize = 8;
-/// A snapshot without a manifest is of an upload that did not end, if it is so old, in seconds.
+/// A snapshot without a manifest is of an upload that did not end, if it is so much older than a new one, in seconds.
 const ABANDONED: u64 = 24 * 60 * 60;
 
-/// The sizes of a backup's files, in bytes. None: it is not there.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sizes {
-    snapshot: Option<u64>,
-    manifest: Option<u64>,
+/// The files of a backup. None: it is not there.
+#[derive(Debug, Clone, Default)]
+struct Files {
+    snapshot: Option<Object>,
+    manifest: Option<Object>,
 }
 
 impl BackupBucket {
-    /// `prefix`: what the keys begin with, without a slash at its ends; may be empty.
-    pub fn new(bucket: Bucket, prefix: &str) -> BackupBucket {
-        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
-        BackupBucket { bucket, prefix }
+    /// `prefix`: what the keys begin with; may be empty.
+    ///
+    /// # Errors
+    /// It has parts that mean different things to different services.
+    pub fn new(bucket: Bucket, prefix: &str) -> Result<BackupBucket, String> {
+        let prefix = prefix.trim_end_matches('/');
+        if prefix.is_empty() {
+            return Ok(BackupBucket { bucket, prefix: String::new() });
+        }
+        match prefix.split('/').any(|part| ["", ".", ".."].contains(&part)) {
+            true => Err(format!("the prefix {prefix:?} has an empty part, . or ..")),
+            false => Ok(BackupBucket { bucket, prefix: format!("{prefix}/") }),
+        }
     }
 
     /// `s3://BUCKET/PREFIX`
@@ -53,55 +63,67 @@ impl BackupBucket {
         format!("{}{name}/{file}", self.prefix)
     }
 
-    /// The backups, the newest first. Of each the manifest was read, and the size of the snapshot compared with it.
+    /// The backups that are complete, the newest first. Of each the manifest was read, and the size of the snapshot compared with it.
     ///
     /// # Errors
     /// The bucket cannot be listed, or a manifest cannot be read.
     pub async fn list(&self) -> Result<Vec<Backup>, S3Error> {
-        Ok(self.list_files().await?.into_iter().map(|(backup, _)| backup).collect())
+        let files = self.list_files(&self.prefix).await?;
+        self.read_manifests(&files).await
     }
 
-    async fn list_files(&self) -> Result<Vec<(Backup, Sizes)>, S3Error> {
-        let mut found = BTreeMap::<String, Sizes>::new();
-        for object in self.bucket.list_objects(&self.prefix).await? {
-            let parts = object.key.strip_prefix(&self.prefix).and_then(|rest| rest.split_once('/'));
-            match parts {
-                Some((name, SNAPSHOT)) => found.entry(name.to_owned()).or_default().snapshot = Some(object.size),
-                Some((name, MANIFEST)) => found.entry(name.to_owned()).or_default().manifest = Some(object.size),
-                _ => {}
+    /// The files of all backups whose keys begin so, by the names of the backups.
+    async fn list_files(&self, prefix: &str) -> Result<BTreeMap<String, Files>, S3Error> {
+        let mut found = BTreeMap::<String, Files>::new();
+        for object in self.bucket.list_objects(prefix).await? {
+            let Some((name, file)) = object.key.strip_prefix(&self.prefix).and_then(|rest| rest.split_once('/')) else {
+                continue;
+            };
+            if !is_name(name) || ![SNAPSHOT, MANIFEST].contains(&file) {
+                continue;
             }
+            let (is_snapshot, files) = (file == SNAPSHOT, found.entry(name.to_owned()).or_default());
+            *(if is_snapshot { &mut files.snapshot } else { &mut files.manifest }) = Some(object);
         }
-        let read = async |(name, sizes): (String, Sizes)| {
-            let manifest = self.manifest(&name, &sizes).await?;
-            let path = self.address_of(&name);
-            Ok::<_, S3Error>((Backup { name, path, manifest }, sizes))
+        Ok(found)
+    }
+
+    /// The backups with a manifest: one without it is not complete yet.
+    async fn read_manifests(&self, files: &BTreeMap<String, Files>) -> Result<Vec<Backup>, S3Error> {
+        let read = async |(name, files): (&String, &Files)| {
+            let Some(manifest) = &files.manifest else { return Ok(None) };
+            let Some(manifest) = self.manifest(name, manifest, files.snapshot.as_ref()).await? else { return Ok(None) };
+            Ok::<_, S3Error>(Some(Backup { name: name.clone(), path: self.address_of(name), manifest }))
         };
-        let mut backups: Vec<(Backup, Sizes)> =
-            futures::stream::iter(found).map(read).buffered(READERS).try_collect().await?;
+        let read: Vec<Option<Backup>> = futures::stream::iter(files).map(read).buffered(READERS).try_collect().await?;
+        let mut backups: Vec<Backup> = read.into_iter().flatten().collect();
         let time = |backup: &Backup| backup.manifest.as_ref().map_or(0, |manifest| manifest.taken);
-        backups.sort_by(|(one, _), (other, _)| (time(other), &other.name).cmp(&(time(one), &one.name)));
+        backups.sort_by(|one, other| (time(other), &other.name).cmp(&(time(one), &one.name)));
         Ok(backups)
     }
 
-    async fn manifest(&self, name: &str, sizes: &Sizes) -> Result<Result<Manifest, String>, S3Error> {
-        match sizes.manifest {
-            None => return Ok(Err("no manifest: its upload has not ended".to_owned())),
-            Some(size) if size > LARGEST_MANIFEST as u64 => {
-                return Ok(Err("damaged manifest: it is too large".to_owned()));
-            }
-            Some(_) => {}
+    /// None: somebody removed it meanwhile.
+    async fn manifest(
+        &self,
+        name: &str,
+        manifest: &Object,
+        snapshot: Option<&Object>,
+    ) -> Result<Option<Result<Manifest, String>>, S3Error> {
+        if manifest.size > LARGEST_MANIFEST as u64 {
+            return Ok(Some(Err("damaged manifest: it is too large".to_owned())));
         }
         let text = match self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await {
             Ok(text) => text,
-            // Somebody removed it meanwhile.
-            Err(error) if error.is_missing() => return Ok(Err("no manifest".to_owned())),
+            Err(error) if error.is_missing() => return Ok(None),
+            // One that was archived, or whose key is gone, prevents no other backup.
+            Err(error) if error.is_answer() => return Ok(Some(Err(error.to_string().replace('\n', "; ")))),
             Err(error) => return Err(error),
         };
-        Ok(parse_manifest(&text).and_then(|manifest| match sizes.snapshot {
+        Ok(Some(parse_manifest(&text).and_then(|manifest| match snapshot.map(|snapshot| snapshot.size) {
             Some(size) if size == manifest.compressed_size => Ok(manifest),
             Some(size) => Err(format!("damaged: its snapshot has {size} bytes, and had {}", manifest.compressed_size)),
             None => Err("damaged: it has no snapshot".to_owned()),
-        }))
+        })))
     }
 
     /// Reads all of a backup, and compares it with its manifest.
@@ -129,8 +151,8 @@ impl BackupBucket {
         prepared: &Prepared,
         keep: Option<usize>,
     ) -> Result<BackupResult, BackupError> {
-        let listed = self.list_files().await?;
-        let earlier: Vec<Backup> = listed.iter().map(|(backup, _)| backup.clone()).collect();
+        let files_before = self.list_files(&self.prefix).await?;
+        let earlier = self.read_manifests(&files_before).await?;
         let address = self.bucket_address();
         let manifest = &prepared.manifest;
         if let Some(backup) = check_history(&address, &earlier, prepared, |backup| backup.manifest.is_ok())?
@@ -138,24 +160,25 @@ impl BackupBucket {
         {
             return Ok(BackupResult { was_there: true, ..BackupResult::of(backup.clone(), found) });
         }
-        let name = manifest.backup_name();
-        let path = self.address_of(&name);
-        if prepared.is_local && earlier.iter().any(|backup| backup.name == name) {
-            return Err(BackupError::DamagedCopy { path });
-        }
-        if let Err(error) = self.upload(&name, files, manifest).await {
-            // Without a manifest it is no backup; what is wrong is known already.
-            if !earlier.iter().any(|backup| backup.name == name) {
+        let name = format!("{}-{:08x}", manifest.backup_name(), rand::random::<u32>());
+        let uploaded = match self.upload(&name, files, manifest).await {
+            Ok(uploaded) => uploaded,
+            Err(error) => {
+                // Nobody else has this name. What is wrong is known already; what stays is removed later.
                 drop(self.remove(&name).await);
+                return Err(error);
             }
-            return Err(error);
-        }
-        let backup = Backup { name, path, manifest: Ok(manifest.clone()) };
+        };
+        let backup = Backup { path: self.address_of(&name), name, manifest: Ok(manifest.clone()) };
         let mut made = BackupResult::of(backup, manifest.clone());
-        for (backup, sizes) in &listed {
-            // What a killed process left. Nobody else has a use for it.
-            if sizes.manifest.is_none() && is_abandoned(&backup.name) && backup.name != made.backup.name {
-                made.failures.extend(self.remove(&backup.name).await.err().map(|error| error.to_string()));
+        for (name, files) in &files_before {
+            let is_old = |snapshot: &Object| uploaded.modified.saturating_sub(snapshot.modified) > ABANDONED;
+            if files.manifest.is_none() && files.snapshot.as_ref().is_some_and(is_old) {
+                match self.remove_abandoned_snapshot(name).await {
+                    Ok(true) => made.removed.push(format!("{name} (incomplete)")),
+                    Ok(false) => {}
+                    Err(error) => made.failures.push(format!("an incomplete backup cannot be removed: {error}")),
+                }
             }
         }
         match (keep, &prepared.doubt) {
@@ -176,17 +199,33 @@ impl BackupBucket {
         Ok(made)
     }
 
-    async fn upload(&self, name: &str, files: &Path, manifest: &Manifest) -> Result<(), BackupError> {
+    /// Gives the object with the snapshot.
+    async fn upload(&self, name: &str, files: &Path, manifest: &Manifest) -> Result<Object, BackupError> {
         self.bucket.upload_object(&self.key(name, SNAPSHOT), &files.join(SNAPSHOT)).await?;
         let changed = |why| BackupError::Changed { path: self.address_of(name), why };
         self.verify_snapshot(name, manifest).await.map_err(changed)?;
         let at = files.join(MANIFEST);
         self.bucket.upload_object(&self.key(name, MANIFEST), &at).await?;
         let written = fs::read(&at).map_err(io_error(&at))?;
-        match self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await? == written {
-            true => Ok(()),
-            false => Err(changed("its manifest differs".to_owned())),
+        if self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await? != written {
+            return Err(changed("its manifest differs".to_owned()));
         }
+        // Both are there at the end.
+        let found = self.list_files(&self.key(name, "")).await?.remove(name).unwrap_or_default();
+        match (found.snapshot, found.manifest) {
+            (Some(snapshot), Some(_)) if snapshot.size == manifest.compressed_size => Ok(snapshot),
+            _ => Err(changed("a part of it is gone".to_owned())),
+        }
+    }
+
+    /// Removes the snapshot of an upload that has not ended, unless there is a manifest by now. Whether it did.
+    async fn remove_abandoned_snapshot(&self, name: &str) -> Result<bool, S3Error> {
+        let found = self.list_files(&self.key(name, "")).await?.remove(name).unwrap_or_default();
+        if found.manifest.is_some() {
+            return Ok(false);
+        }
+        self.bucket.delete_object(&self.key(name, SNAPSHOT)).await?;
+        Ok(true)
     }
 
     /// The manifest first: a backup that is half removed is none.
@@ -233,8 +272,34 @@ fn digest_of(manifest: &Manifest) -> (u64, String) {
     (manifest.compressed_size, manifest.compressed_sha256.clone())
 }
 
-/// Whether a backup of this name was begun long ago.
-fn is_abandoned(name: &str) -> bool {
+/// Whether a backup may have this name: it begins with a time and a revision.
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let time = name.split_once("-r").and_then(|(time, _)| parse_timestamp(time));
-    time.is_some_and(|time| now().saturating_sub(time) > ABANDONED)
+    time.is_some() && name.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_name;
+
+    #[test]
+    fn only_names_that_windlass_gives_are_backups() {
+        for name in ["20261124T044022Z-r164-0a1b2c3d", "20261124T044022Z-r164"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "..",
+            ".",
+            "a",
+            "20261124T044022Z",
+            "20261324T044022Z-r1",
+            "20261124T044022Z-r1\n",
+            "x-r1",
+            "20261124T044022Z-r../a",
+        ] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
 }

@@ -39,8 +39,10 @@ pub enum BackupError {
     Older { path: PathBuf, revision: u64, newest: String, known: u64 },
     #[error(transparent)]
     Bucket(#[from] crate::s3::S3Error),
-    #[error("the backup in {} is not what was sent: {why}; it was removed", path.display())]
+    #[error("the backup in {} is not what was sent: {why}; it does not count", path.display())]
     Changed { path: PathBuf, why: String },
+    #[error("the backup was not written within {} hours", .0.as_secs() / 3600)]
+    TooSlow(std::time::Duration),
     /// Of each place, with its address.
     #[error("{}", failures.join("\n"))]
     NotKept { failures: Vec<String> },

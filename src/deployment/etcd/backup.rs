@@ -1,6 +1,7 @@
 //! Makes a backup of etcd: a snapshot from a host, kept as [`crate::deployment::backups`] does.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::ask;
 use crate::deployment::backups::{self, BackupError, BackupStores, PARTIAL, SnapshotReport, TakenBackup};
@@ -22,7 +23,9 @@ pub async fn take_backup(
 ) -> Result<Option<TakenBackup>, Error> {
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
-    stores.check().await?;
+    if unless_stopped(control, stores.check()).await?.is_none() {
+        return Ok(None);
+    }
     let staging = stores.staging()?;
     let id = staging.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let file = id.trim_start_matches(PARTIAL);
@@ -62,8 +65,30 @@ pub async fn take_backup(
     let prepare = move || backups::prepare_backup(&staging, taken, deployment.name).map(|prepared| (staging, prepared));
     let prepared = tokio::task::spawn_blocking(prepare).await;
     let (staging, prepared) = prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
-    let (copies, not_kept) = stores.keep(staging, prepared, keep).await?;
+    let Some((copies, not_kept)) = unless_stopped(control, stores.keep(staging, prepared, keep)).await? else {
+        return Ok(None);
+    };
     failures.extend(not_kept);
     failures.extend(copies.iter().flat_map(|copy| copy.failures.iter().cloned()));
     Ok(Some(TakenBackup { copies, failures, silent }))
+}
+
+/// How long the work with the places of backups may take.
+const LONGEST: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Does work that has no tasks, which a stop would wait for. None: the caller cancelled it.
+async fn unless_stopped<T>(
+    control: &Control,
+    work: impl Future<Output = Result<T, BackupError>>,
+) -> Result<Option<T>, Error> {
+    let stopped = async {
+        while !control.run.is_stopping() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        done = work => Ok(Some(done?)),
+        () = stopped => Ok(None),
+        () = tokio::time::sleep(LONGEST) => Err(BackupError::TooSlow(LONGEST).into()),
+    }
 }

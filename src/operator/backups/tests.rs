@@ -45,6 +45,8 @@ fn a_scheduled_backup_begins_at_its_time_and_once_for_all_that_were_missed() {
     assert_eq!(missed, Due { begin: Some(at("2026-11-20T07:00:00Z")), ..waits("2026-11-20T08:00:00Z") });
     // The one before is still under way.
     assert_eq!(decided(last, true, "2026-11-20T07:20:00Z"), waits("2026-11-20T08:00:00Z"));
+    // A clock that was wrong does not stop the schedule.
+    assert_eq!(decided(Some("2036-01-01T00:00:00Z"), false, "2026-11-20T07:20:00Z"), waits("2026-11-20T08:00:00Z"));
     let wrong = due(&backup(json!({"schedule": "61 * * * *"}), json!(null)).spec, created, None, false, created);
     assert!(wrong.problem.unwrap().starts_with("invalid schedule"));
     let never = due(&backup(json!({"schedule": "0 0 31 2 *"}), json!(null)).spec, created, None, false, created);
@@ -79,6 +81,16 @@ fn backups_are_recent_unless_one_failed_or_is_overdue() {
         "lastSuccessTime": "2026-11-27T02:31:00Z", "completionTime": "2026-11-28T02:31:00Z", "message": "BackupFailed: no",
     });
     assert_eq!(word(&[good.clone(), backup(json!({}), status)]), "failed: daily: BackupFailed: no");
+    // A schedule that cannot be used any more is no success for ever.
+    let success = json!({"lastSuccessTime": "2026-11-28T02:31:00Z", "completionTime": "2026-11-28T02:31:00Z"});
+    for (schedule, why) in
+        [("99 * * * *", "failed: daily: invalid schedule"), ("0 0 31 2 *", "failed: daily: the schedule")]
+    {
+        assert!(word(&[backup(json!({"schedule": schedule}), success.clone())]).starts_with(why), "{schedule}");
+    }
+    let mut problem = success.clone();
+    problem["problem"] = json!("there is no KarmadaDeployment prod");
+    assert!(word(&[backup(json!({}), problem)]).starts_with("failed: daily: there is no"));
     // What failed besides a good backup is no failure of it.
     let status = json!({
         "lastSuccessTime": "2026-11-28T02:31:00Z", "completionTime": "2026-11-28T02:31:00Z", "message": "h3: no answer",

@@ -401,12 +401,18 @@ fn nothing_keeps_a_backup_from_beginning_but_what_is_under_way() {
     for state in [RunState::Waiting, RunState::Lost] {
         let mut view = planned("d");
         view.runs = vec![apply(state), backup()];
-        assert_eq!(begun(&view), state == RunState::Waiting, "what was begun comes first");
+        assert!(!begun(&view), "what came before comes first");
         let paused = DeploymentView { paused: true, ..view.clone() };
         let closed = DeploymentView { window: Window::Closed { until: NOW + 5000 }, ..view.clone() };
         assert!(begun(&paused) && begun(&closed));
         view.runs[0].state = RunState::Running;
         assert!(!begun(&view));
+        // A look that is due comes before it, so that frequent ones do not prevent looks.
+        let mut due = planned("d");
+        due.runs = vec![backup()];
+        assert!(begun(&due));
+        due.generation += 1;
+        assert_eq!(decide(&due, LIMITS, NOW).actions, [Action::Look]);
     }
     // It changes nothing, so that the last look counts.
     let mut view = planned("d");

@@ -34,7 +34,7 @@ says "there is no backup in $place"
 etcdctl put e2e "in the bucket"
 windlass etcd backup $place "$scratch/backups" --keep 2 "${deployment[@]}"
 exits 0
-says "^$place/[0-9TZ]+-r[0-9]+$"
+says "^$place/[0-9TZ]+-r[0-9]+-[0-9a-f]{8}$"
 says "^$scratch/backups/[0-9TZ]+-r[0-9]+$"
 first=$(sed -nE "s#^($place/.*)#\1#p" "$output")
 windlass etcd backups "$scratch/backups"
@@ -42,7 +42,7 @@ exits 0
 nothing_left
 windlass etcd backups $place
 exits 0
-says '^[0-9TZ]+-r[0-9]+ .* yes$'
+says '^[0-9TZ]+-r[0-9]+-[0-9a-f]{8} .* yes$'
 windlass etcd backups -o json $place
 exits 0
 says '"verified": true'
@@ -53,7 +53,7 @@ etcdctl put e2e two
 windlass etcd backup $place "$scratch/backups" "${deployment[@]}"
 exits 2
 says "^$scratch/backups/[0-9TZ]+-r[0-9]+$"
-says "the backup is complete, but $place: cannot write $place/[0-9TZr-]+/manifest.json: the server responded 503 .*after 5 attempts"
+says "the backup is complete, but $place: cannot write $place/[0-9TZa-fr-]+/manifest.json: the server responded 503 .*after 5 attempts"
 windlass etcd backups $place
 exits 0
 [ "$(grep -c ' yes$' "$output")" = 1 ] || broken "there is not one backup"
@@ -62,7 +62,7 @@ s3_no_faults
 s3_fault GET snapshot.db.zst damaged 1
 windlass etcd backup $place "${deployment[@]}"
 exits 1
-says "the backup in $place/[0-9TZr-]+ is not what was sent: damaged: its digest differs from the manifest's; it was removed"
+says "the backup in $place/[0-9TZa-fr-]+ is not what was sent: damaged: its digest differs from the manifest's; it does not count"
 windlass etcd backups $place
 [ "$(grep -c ' yes$' "$output")" = 1 ] || broken "a damaged backup is listed"
 nothing_left
@@ -80,7 +80,21 @@ exits 0
 [ "$(grep -c ' yes$' "$output")" = 2 ] || broken "two backups are not kept"
 found=$(s3_requests | grep -c "DELETE .*${first##*/}/")
 [ "$found" = 2 ] || broken "the removed backup has $found removed objects"
-newest=$place/$(sed -nE 's/^([0-9TZ]+-r[0-9]+) .*/\1/p' "$output" | head -n 1)
+# A word with a colon is no directory.
+windlass etcd backup gs://backups/karmada "${deployment[@]}"
+exits 1
+says 'hint: write s3://BUCKET/PREFIX, or ./gs://backups/karmada for a directory'
+# Two at the same time do not touch each other, whatever the service makes of their requests.
+s3_fault PUT snapshot.db.zst 503 2
+"$WINDLASS" etcd backup $place "${deployment[@]}" >"$scratch/other" 2>&1 &
+other=$!
+windlass etcd backup $place "${deployment[@]}"
+exits 0
+wait $other || { cat "$scratch/other"; broken "the other backup failed"; }
+windlass etcd backups $place
+exits 0
+[ "$(grep -c ' yes$' "$output")" = 4 ] || broken "two backups at the same time are not two"
+newest=$place/$(sed -nE 's/^([0-9TZ]+-r[0-9a-f-]+) .*/\1/p' "$output" | head -n 1)
 # Objects of others below the same prefix are none of ours.
 windlass etcd backups s3://backups/karmada
 exits 1
@@ -112,6 +126,6 @@ windlass etcd backup $place --keep 1 "${deployment[@]}"
 exits 0
 windlass etcd backups $place
 exits 0
-[ "$(grep -c ' yes$' "$output")" = 3 ] || broken "backups of the cluster before the restore are removed"
+[ "$(grep -c ' yes$' "$output")" = 5 ] || broken "backups of the cluster before the restore are removed"
 ! grep -rlF "$AWS_SECRET_ACCESS_KEY" "$state/runs" || broken "the secret key is in the record of a run"
 healthy

@@ -59,7 +59,7 @@ eventually another
 backup frequent 'schedule: "* * * * *"' 'suspend: true' | at_management apply --validate=false -f -
 shows prod UpToDate 'True UpToDate'
 shows prod Drifted 'False NoDrift'
-is_over() { ! at_management get runs -o 'jsonpath={.items[*].status.conditions[0].status}' | matches Unknown; }
+is_over() { [ "$(at_management get runs -o 'jsonpath={.items[*].status.completionTime}' | wc -w)" = "$(at_management get runs -o name | wc -l)" ]; }
 eventually is_over
 AWS_ENDPOINT_URL_S3=$s3_url AWS_CA_BUNDLE=$state/management/ca.crt windlass etcd backups s3://backups/karmada/prod
 exits 0
@@ -76,7 +76,7 @@ eventually has_condition prod BackupRecent 'False BackupFailed'
 backup_status now message | matches 'BackupFailed: cannot list s3://backups/karmada/prod/: the server responded 403 SignatureDoesNotMatch' ||
   broken "the reason is not there: $(backup_status now message)"
 backup nobody | sed 's/deployment: prod/deployment: nobody/' | at_management apply --validate=false -f -
-is_unknown() { backup_status nobody message | matches 'there is no KarmadaDeployment nobody'; }
+is_unknown() { backup_status nobody problem | matches 'there is no KarmadaDeployment nobody'; }
 eventually is_unknown
 # What others write leads to no address of this machine that is not allowed, nor to a file.
 backup inside | sed 's#endpoint: .*#endpoint: "https://169.254.169.254"#' | at_management apply --validate=false -f -

@@ -10,7 +10,8 @@ use crate::deployment::etcd::backup;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
-    /// Where to keep it: a directory of this deployment's backups on this machine, or s3://BUCKET/PREFIX; may be given several times
+    /// Where to keep it: a directory of this deployment's backups on this machine, or s3://BUCKET/PREFIX (with AWS_ACCESS_KEY_ID,
+    /// AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL_S3 in the environment); may be given several times
     #[arg(value_name = "PLACE", required = true)]
     places: Vec<String>,
     /// How many backups to keep in each place; older ones are removed after the new one is complete (default: all)

@@ -23,10 +23,10 @@ pub(super) struct BackupsArgs {
     /// The backups of a deployment: a directory, or s3://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Exit with 2 if the newest good backup is older, such as 90m, 26h or 7d
+    /// Exit with 2 if the newest good backup is older, such as 90m, 26h or 7d, or if there is none
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     max_age: Option<Duration>,
-    /// Output format; prometheus is for the textfile collector of node_exporter
+    /// Output format; prometheus is that of node_exporter's textfile collector
     #[arg(short = 'o', long, value_enum, default_value_t = BackupsFormat::Table, value_name = "FORMAT")]
     format: BackupsFormat,
     #[command(flatten)]
@@ -99,11 +99,22 @@ fn good(rows: &[Row]) -> impl Iterator<Item = &Manifest> {
     rows.iter().filter_map(|row| row.verified.as_ref().ok())
 }
 
+/// By how much another machine's clock may be ahead.
+const AHEAD: u64 = 600;
+
+/// The good backups that are not from the future: a clock was wrong when these were taken.
+fn dated(rows: &[Row]) -> impl Iterator<Item = &Manifest> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    good(rows).filter(move |manifest| manifest.taken <= now + AHEAD)
+}
+
 /// Why the newest good backup is not recent.
 fn too_old(rows: &[Row], limit: Duration) -> Option<String> {
-    // One from the future is not old.
-    let newest = good(rows).map(|manifest| age(manifest).unwrap_or_default()).min();
+    let newest = dated(rows).map(|manifest| age(manifest).unwrap_or_default()).min();
     match newest {
+        None if good(rows).next().is_some() => {
+            Some("all good backups are from the future: check the clocks".to_owned())
+        }
         None => Some("no backup is good".to_owned()),
         Some(age) if age > limit => {
             let (age, limit) = (lock::duration_text(age), lock::duration_text(limit));
@@ -136,7 +147,7 @@ fn metrics(place: &str, rows: &[Row]) -> String {
     registry.register("size_bytes", "Size of the snapshot in the newest good backup", sizes.clone());
     registry.register("count", "Number of backups, by whether they are what was written", counts.clone());
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    if let Some(it) = good(rows).max_by_key(|manifest| manifest.taken) {
+    if let Some(it) = dated(rows).max_by_key(|manifest| manifest.taken) {
         let of = OfPlace { place: place.to_owned(), deployment: it.deployment.clone(), cluster: it.cluster.clone() };
         newest.get_or_create(&of).set(number(it.taken));
         sizes.get_or_create(&of).set(number(it.size));
@@ -218,7 +229,10 @@ mod tests {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let hour = Duration::from_secs(3600);
         assert_eq!(too_old(&[row(now - 60, true), row(now - 90_000, true)], hour), None);
-        assert_eq!(too_old(&[row(now + 600, true)], hour), None);
+        assert_eq!(too_old(&[row(now + 500, true)], hour), None);
+        let future = too_old(&[row(now + 90_000, true)], hour).unwrap();
+        assert_eq!(future, "all good backups are from the future: check the clocks");
+        assert!(too_old(&[row(now + 90_000, true), row(now - 90_000, true)], hour).unwrap().contains("is 25 h old"));
         let why = too_old(&[row(now - 60, false), row(now - 90_000, true)], hour).unwrap();
         assert!(why.starts_with("the newest good backup is ") && why.contains("which is more than "), "{why}");
         assert_eq!(too_old(&[row(now, false)], hour).unwrap(), "no backup is good");

@@ -13,7 +13,7 @@ use crate::s3::{Bucket, S3Settings, ServerSideEncryption};
 /// How buckets are used.
 #[derive(Debug, Args)]
 pub(super) struct S3Args {
-    /// Put the bucket's name before the name of the endpoint's host, instead of into the path
+    /// Use virtual-hosted-style addresses (BUCKET.HOST) instead of path-style ones (HOST/BUCKET)
     #[arg(long)]
     s3_virtual_host: bool,
 }
@@ -21,7 +21,7 @@ pub(super) struct S3Args {
 /// How a bucket stores what is written to it.
 #[derive(Debug, Args)]
 pub(super) struct S3WriteArgs {
-    /// Encryption by the S3 service: AES256, aws:kms or aws:kms:KEY
+    /// Server-side encryption in a bucket: AES256, aws:kms or aws:kms:KEY
     #[arg(long, value_name = "METHOD")]
     s3_encryption: Option<ServerSideEncryption>,
 }
@@ -33,10 +33,17 @@ impl S3Args {
     /// A place for backups.
     pub(super) fn backup_store(&self, text: &str, write: Option<&S3WriteArgs>) -> Result<BackupStore, CliError> {
         let Some(place) = text.strip_prefix(SCHEME) else {
+            let scheme = text.split_once(":/").map(|(scheme, _)| scheme);
+            if scheme.is_some_and(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+                return Err(anyhow!(
+                    "{text:?} is no place for backups\nhint: write s3://BUCKET/PREFIX, or ./{text} for a directory"
+                )
+                .into());
+            }
             return Ok(BackupStore::Directory(working_directory()?.join(text)));
         };
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
-        let bucket = self.backup_bucket(bucket, prefix.trim_end_matches('/'), write)?;
+        let bucket = self.backup_bucket(bucket, prefix, write)?;
         Ok(BackupStore::Bucket(Arc::new(bucket)))
     }
 
@@ -53,17 +60,13 @@ impl S3Args {
     }
 
     fn backup_bucket(&self, bucket: &str, prefix: &str, write: Option<&S3WriteArgs>) -> Result<BackupBucket, CliError> {
-        // Two slashes in a row, or a dot, mean different things to different services.
-        if !prefix.is_empty() && prefix.split('/').any(|part| ["", ".", ".."].contains(&part)) {
-            return Err(anyhow!("the prefix {prefix:?} has an empty part, . or ..").into());
-        }
         let settings = S3Settings {
             has_virtual_hosts: self.s3_virtual_host,
             encryption: write.and_then(|write| write.s3_encryption.clone()),
             ..S3Settings::from_environment(surroundings()).map_err(anyhow::Error::new)?
         };
         let bucket = Bucket::new(bucket, &settings, surroundings(), None).map_err(anyhow::Error::new)?;
-        Ok(BackupBucket::new(bucket, prefix))
+        Ok(BackupBucket::new(bucket, prefix).map_err(anyhow::Error::msg)?)
     }
 }
 
