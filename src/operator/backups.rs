@@ -137,7 +137,7 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
                 let is_own =
                     |run: &Run| run.owner_references().iter().any(|owner| Some(&owner.uid) == backup.uid().as_ref());
                 if there.is_some_and(|run| !is_own(&run)) {
-                    due.problem = Some(format!("there is another Run {}", run.name_any()));
+                    due.problem = Some(format!("a different Run has the name {}", run.name_any()));
                 }
             }
             created => tracing::info!(namespace, run = created?.name_any(), "created a run for a backup"),
