@@ -3,7 +3,7 @@ one line, and refuses all other keys. With TLS if CERTIFICATE and KEY, files in 
 
 PUT /faults with a JSON object sets what happens to the next requests: {"method": "PUT", "path": "part of the path and query", "kind": "503",
 "count": 2, "after": 0}. Kinds: 503 (refused), cut (the connection ends instead of an answer; the request was done), lost (as if done, and
-nothing was), damaged (a bit of the answer's body differs), short (the answer ends early). DELETE /faults ends all of them.
+nothing was), hang (no answer for ten minutes, and nothing was done), damaged (a bit of the answer's body differs), short (the answer ends early). DELETE /faults ends all of them.
 GET /log has the method, path and query of all requests, one per line, with the encryption that they ask for.
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import threading
+import time
 
 # Every request must be signed.
 os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = "0"
@@ -60,7 +61,9 @@ class Service:
         if kind is None:
             return self.s3(environ, start_response)
         length = int(environ.get("CONTENT_LENGTH") or 0)
-        if kind in ("503", "lost"):
+        if kind == "hang":
+            time.sleep(600)
+        if kind in ("503", "lost", "hang"):
             environ["wsgi.input"].read(length)
             status = "503 Slow Down" if kind == "503" else "200 OK"
             start_response(status, [("Content-Length", "0"), ("ETag", '"d41d8cd98f00b204e9800998ecf8427e"')])

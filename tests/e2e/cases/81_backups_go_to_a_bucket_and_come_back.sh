@@ -80,6 +80,22 @@ exits 0
 [ "$(grep -c ' yes$' "$output")" = 2 ] || broken "two backups are not kept"
 found=$(s3_requests | grep -c "DELETE .*${first##*/}/")
 [ "$found" = 2 ] || broken "the removed backup has $found removed objects"
+# A service that does not answer keeps nobody from stopping.
+s3_fault PUT snapshot.db.zst hang 1
+before=$(s3_requests | grep -c 'PUT .*/snapshot.db.zst')
+"$WINDLASS" etcd backup $place "${deployment[@]}" >"$scratch/other" 2>&1 &
+other=$!
+until [ "$(s3_requests | grep -c 'PUT .*/snapshot.db.zst')" -gt "$before" ]; do sleep 0.2; done
+kill $other
+for _ in $(seq 300); do
+  kill -0 $other 2>/dev/null || break
+  sleep 0.2
+done
+! kill -0 $other 2>/dev/null || broken "a backup that hangs is not stopped"
+! wait $other || broken "a backup that was stopped is a success"
+windlass etcd backups $place
+exits 0
+[ "$(grep -c ' yes$' "$output")" = 2 ] || broken "a backup that was stopped is listed"
 # A word with a colon is no directory.
 windlass etcd backup gs://backups/karmada "${deployment[@]}"
 exits 1
