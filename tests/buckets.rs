@@ -223,6 +223,7 @@ fn failures_that_pass_are_tried_again_and_others_leave_nothing() {
         // The service is busy, and answers are lost: of a part, and of the request that completes the upload.
         server.fault("PUT", "partNumber=2", "503", 2, 0);
         server.fault("PUT", "partNumber=3", "cut", 1, 0);
+        server.fault("POST", "busy?uploadId=", "error", 1, 0);
         server.fault("POST", "busy?uploadId=", "cut", 1, 0);
         bucket.upload_object("busy", &large).await.unwrap();
         server.fault("GET", "/busy", "short", 1, 0);

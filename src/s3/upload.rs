@@ -61,15 +61,28 @@ impl Bucket {
 
     /// Sends a request that creates an object.
     async fn create(&self, what: &str, call: &Call<'_>) -> Result<(), S3Error> {
-        let (answer, attempts) = self.perform(what, call, &[404, 412]).await?;
-        match answer.status {
-            // An attempt whose answer was lost may have created it.
-            404 | 412 if attempts > 1 => Ok(()),
-            404 | 412 => Err(S3Error::of_answer(what, &answer)),
-            _ if call.method == "POST" => {
-                answers::parse_completed(&answer.body).map_err(|_| S3Error::of_answer(what, &answer))
-            }
-            _ => Ok(()),
+        let mut pauses = (0..self.attempts - 1).map(|number| self.pause * 2_u32.pow(number));
+        let mut is_repeated = false;
+        loop {
+            let (answer, attempts) = self.perform(what, call, &[404, 412]).await?;
+            is_repeated |= attempts > 1;
+            return match answer.status {
+                // An attempt whose answer was lost may have created it.
+                404 | 412 if is_repeated => Ok(()),
+                404 | 412 => Err(S3Error::of_answer(what, &answer)),
+                _ if call.method != "POST" || answers::parse_completed(&answer.body).is_ok() => Ok(()),
+                // The end of an upload in parts may fail with the status 200.
+                _ => match pauses.next() {
+                    Some(pause)
+                        if ["InternalError", "SlowDown"].contains(&answers::parse_error(&answer.body).0.as_str()) =>
+                    {
+                        tokio::time::sleep(pause).await;
+                        is_repeated = true;
+                        continue;
+                    }
+                    _ => Err(S3Error::of_answer(what, &answer)),
+                },
+            };
         }
     }
 

@@ -2,8 +2,14 @@
 one line, and refuses all other keys. With TLS if CERTIFICATE and KEY, files in PEM format, are set.
 
 PUT /faults with a JSON object sets what happens to the next requests: {"method": "PUT", "path": "part of the path and query", "kind": "503",
-"count": 2, "after": 0}. Kinds: 503 (refused), cut (the connection ends instead of an answer; the request was done), lost (as if done, and
-nothing was), hang (no answer for ten minutes, and nothing was done), damaged (a bit of the answer's body differs), short (the answer ends early). DELETE /faults ends all of them.
+"count": 2, "after": 0}. DELETE /faults ends all of them. Kinds:
+- 503: refused
+- cut: the request was done, and the connection ends instead of an answer
+- lost: as if done, and nothing was
+- error: InternalError with the status 200, and nothing was done
+- hang: no answer for ten minutes, and nothing was done
+- damaged: a bit of the answer's body differs
+- short: the answer ends early
 GET /log has the method, path and query of all requests, one per line, with the encryption that they ask for.
 """
 
@@ -63,6 +69,11 @@ class Service:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if kind == "hang":
             time.sleep(600)
+        if kind == "error":
+            environ["wsgi.input"].read(length)
+            text = b"<Error><Code>InternalError</Code><Message>try again</Message></Error>"
+            start_response("200 OK", [("Content-Length", str(len(text)))])
+            return [text]
         if kind in ("503", "lost", "hang"):
             environ["wsgi.input"].read(length)
             status = "503 Slow Down" if kind == "503" else "200 OK"
