@@ -115,7 +115,7 @@ impl Module for EtcdClusterInfo {
             Return::new(
                 "endpoints",
                 "Each with endpoint, reachable, error, certificate_error (whether one end rejected the other's certificate), \
-                 version, db_size, leader, raft_index and more",
+                 answered (whether anything is there, also if it ended the connection), version, db_size, leader, raft_index and more",
             ),
             Return::new(
                 "certificate_error",
@@ -283,6 +283,9 @@ async fn endpoint(gateway: &Gateway<'_>, written: &str, questions: Questions<'_>
         Err(HttpError::Host(error)) => Err(error.into()),
         Err(failure) => {
             endpoint.certificate_error = matches!(failure, HttpError::Certificate { .. });
+            let answered =
+                matches!(failure, HttpError::Certificate { .. } | HttpError::Tls { .. } | HttpError::Protocol { .. });
+            endpoint.answered |= answered;
             endpoint.error = Some(failure.to_string());
             Ok(endpoint)
         }
@@ -292,7 +295,7 @@ async fn endpoint(gateway: &Gateway<'_>, written: &str, questions: Questions<'_>
 /// Fills in what the member says. The first question that gets no answer ends it; a refusal by a member is an answer.
 async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Questions<'_>) -> Result<(), HttpError> {
     let version = gateway.server_version().await?;
-    endpoint.reachable = true;
+    (endpoint.reachable, endpoint.answered) = (true, true);
     endpoint.version = version.server;
     endpoint.cluster_version = version.cluster;
     match gateway.status().await? {

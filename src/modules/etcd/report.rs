@@ -24,6 +24,8 @@ pub(super) struct Endpoint {
     pub error: Option<String>,
     /// One end rejected the other's certificate.
     pub certificate_error: bool,
+    /// Something is there, also if it ended the connection: a server that rejects a certificate may be seen so.
+    pub answered: bool,
     pub version: String,
     pub cluster_version: String,
     pub status: Option<Status>,
@@ -89,6 +91,7 @@ impl Endpoint {
             ("reachable", Value::from(self.reachable)),
             ("error", self.error.as_deref().map_or_else(|| Value::from(()), Value::from)),
             ("certificate_error", Value::from(self.certificate_error)),
+            ("answered", Value::from(self.answered)),
             ("version", Value::from(self.version.as_str())),
             ("member_id", if known { Value::from(member_id_hex(status.header.member_id)) } else { Value::from("") }),
             ("db_size", number(status.db_size)),

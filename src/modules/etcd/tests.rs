@@ -330,6 +330,15 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
         "{}",
         value(&done.outcome, "endpoints")
     );
+    let endpoints = value(&done.outcome, "endpoints");
+    assert_eq!((endpoints.matches("'answered': True").count(), endpoints.matches("'answered': False").count()), (1, 1));
+    // A server that ends the connection is there, too.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closing = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let done = bench.run(&task(&format!("'https://127.0.0.1:{closing}'"), "")).await.unwrap();
+    let endpoints = value(&done.outcome, "endpoints");
+    assert!(endpoints.contains("'answered': True") && endpoints.contains("'reachable': False"), "{endpoints}");
     let foreign = task(&good, "").replace("HOST/ca.crt", "HOST/foreign.crt");
     bench.on_host("foreign.crt", rcgen::generate_simple_self_signed(["foreign".to_owned()]).unwrap().cert.pem());
     let done = bench.run(&foreign).await.unwrap();
