@@ -30,6 +30,8 @@ const NAMED: usize = 200;
 struct Due {
     /// Begin one, of this time.
     begin: Option<Seconds>,
+    /// The first time at which one had to begin, of those that none has begun for.
+    since: Option<Seconds>,
     /// When the next one is due.
     next: Option<Seconds>,
     /// Why none begins.
@@ -56,7 +58,7 @@ fn due(spec: &EtcdBackupSpec, created: Seconds, last: Option<Seconds>, is_open: 
     }
     // Of several that were missed, one is taken.
     let begin = schedule.last_until(now).filter(|_| !is_open);
-    Due { begin, next: schedule.next_after(now), problem: None }
+    Due { begin, since: first, next: schedule.next_after(now), problem: None }
 }
 
 /// Why the backups of a deployment are not recent.
@@ -89,9 +91,7 @@ pub(super) fn recency(backups: &[Arc<EtcdBackup>], now: Seconds) -> Recency {
         if let Some(why) = status.problem.or(due.problem) {
             return Recency::Failed(format!("{}: {why}", backup.name_any()));
         }
-        let schedule = backup.spec.schedule.as_ref();
-        let schedule = schedule.and_then(|text| Schedule::parse_schedule(text, backup.spec.time_zone.as_deref()).ok());
-        if schedule.and_then(|schedule| schedule.next_after(since)).is_some_and(|next| next + GRACE < now) {
+        if due.since.is_some_and(|since| since + GRACE < now) {
             let last = status.last_success_time.as_deref().unwrap_or("never");
             return Recency::Overdue(format!("{}: its newest good backup: {last}", backup.name_any()));
         }

@@ -12,6 +12,7 @@ use super::directory::parse_manifest;
 use super::error::{BackupError, io_error};
 use super::history::{check_history, superseded};
 use super::prepare::Prepared;
+use super::staging::{Staging, prepare_directory, remove_abandoned};
 use super::{Backup, BackupResult, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT, parse_timestamp};
 use crate::s3::{Bucket, Object, S3Error};
 
@@ -20,6 +21,12 @@ pub struct BackupBucket {
     bucket: Bucket,
     /// Empty, or ends with `/`.
     prefix: String,
+}
+
+/// A backup of a bucket, in a directory of this machine that is removed with it.
+pub struct DownloadedBackup {
+    pub path: PathBuf,
+    _staging: Staging,
 }
 
 /// How many manifests are read at the same time.
@@ -234,20 +241,19 @@ impl BackupBucket {
         self.bucket.delete_object(&self.key(name, SNAPSHOT)).await
     }
 
-    /// Downloads a backup into a new directory with its name below `parent`.
+    /// Downloads a backup into a directory below `scratch`, and compares it with its manifest.
     ///
     /// # Errors
     /// It does not exist, is damaged, or cannot be written.
-    pub(in crate::deployment) async fn download_backup(
-        &self,
-        name: &str,
-        parent: &Path,
-    ) -> Result<PathBuf, BackupError> {
+    pub async fn download(&self, name: &str, scratch: &Path) -> Result<DownloadedBackup, BackupError> {
+        prepare_directory(scratch)?;
+        remove_abandoned(scratch).map_err(io_error(scratch))?;
+        let staging = Staging::in_directory(scratch).map_err(io_error(scratch))?;
         let text = self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await?;
         let path = self.address_of(name);
         let unusable = |why| BackupError::Unusable { path: path.clone(), why };
         let manifest = parse_manifest(&text).map_err(unusable)?;
-        let directory = parent.join(name);
+        let directory = staging.path().join(name);
         fs::create_dir(&directory).map_err(io_error(&directory))?;
         let open = |file: &str| {
             let at = directory.join(file);
@@ -261,7 +267,7 @@ impl BackupBucket {
         match self.bucket.download_object(&key, manifest.compressed_size, Some(&mut file)).await?
             == digest_of(&manifest)
         {
-            true => Ok(directory),
+            true => Ok(DownloadedBackup { path: directory, _staging: staging }),
             false => Err(unusable("damaged: its digest differs from the manifest's".to_owned())),
         }
     }

@@ -15,14 +15,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-pub use bucket::BackupBucket;
+pub use bucket::{BackupBucket, DownloadedBackup};
 pub(super) use directory::unpack_backup;
 pub use directory::{files_of, list_backups, manifest, verify};
 pub use error::BackupError;
 pub(super) use error::io_error;
 pub(super) use prepare::prepare_backup;
 pub(super) use staging::{PARTIAL, Staging, remove_abandoned};
-pub use store::{BackupStore, BackupStores, DownloadedBackup};
+pub(super) use store::blocking;
+pub use store::{BackupStore, BackupStores};
 
 use super::contract::{Reported, StatusNumber};
 

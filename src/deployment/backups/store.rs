@@ -132,26 +132,6 @@ impl BackupStores {
     }
 }
 
-/// A backup of a bucket, in a directory that is removed with it.
-pub struct DownloadedBackup {
-    pub path: PathBuf,
-    _staging: Staging,
-}
-
-impl BackupBucket {
-    /// Downloads a backup into a directory below `scratch`, and compares it with its manifest.
-    ///
-    /// # Errors
-    /// It does not exist, is damaged, or cannot be written.
-    pub async fn download(&self, name: &str, scratch: &Path) -> Result<DownloadedBackup, BackupError> {
-        prepare_directory(scratch)?;
-        remove_abandoned(scratch).map_err(io_error(scratch))?;
-        let staging = Staging::in_directory(scratch).map_err(io_error(scratch))?;
-        let path = self.download_backup(name, staging.path()).await?;
-        Ok(DownloadedBackup { path, _staging: staging })
-    }
-}
-
 fn copy_to_directory(
     directory: &Path,
     files: &Path,
@@ -176,6 +156,6 @@ fn copy_to_directory(
 }
 
 /// On a thread that may wait.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(in crate::deployment) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }

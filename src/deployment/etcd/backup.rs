@@ -61,10 +61,8 @@ pub async fn take_backup(
             .push(format!("{member} knew no leader: the newest writes may be missing in it. Run windlass etcd check"));
     }
     let silent = texts(silent).collect();
-    // On a thread that may wait.
     let prepare = move || backups::prepare_backup(&staging, taken, deployment.name).map(|prepared| (staging, prepared));
-    let prepared = tokio::task::spawn_blocking(prepare).await;
-    let (staging, prepared) = prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+    let (staging, prepared) = backups::blocking(prepare).await?;
     let Some((copies, not_kept)) = unless_stopped(control, stores.keep(staging, prepared, keep)).await? else {
         return Ok(None);
     };

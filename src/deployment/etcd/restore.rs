@@ -136,8 +136,7 @@ pub async fn unpack_backup(
     let deployment = phase.deployment(control).await?;
     super::refuse_without_hosts(&phase)?;
     let (backup, deployment, cluster) = (backup.to_owned(), deployment.name, deployment.etcd_cluster);
-    // On a thread that may wait.
-    let unpack = tokio::task::spawn_blocking(move || {
+    let unpack = backups::blocking(move || {
         // A path such as `.` has no name.
         let backup = std::fs::canonicalize(&backup).map_err(|error| unusable(&backup, error.to_string()))?;
         let manifest = backups::manifest(&backup).map_err(|why| unusable(&backup, why))?;
@@ -162,7 +161,7 @@ pub async fn unpack_backup(
         let operation = Operation::RestoreEtcd(Restoration::Restore(Box::new(restore)));
         Ok(UnpackedBackup { operation, _snapshot: staging })
     });
-    Ok(unpack.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
+    Ok(unpack.await?)
 }
 
 fn unusable(backup: &Path, why: String) -> BackupError {

@@ -38,13 +38,16 @@ fn a_scheduled_backup_begins_at_its_time_and_once_for_all_that_were_missed() {
     let waits = |next: &str| Due { next: Some(at(next)), ..Due::default() };
     assert_eq!(decided(None, false, "2026-11-20T00:59:59Z"), waits("2026-11-20T01:00:00Z"));
     let first = decided(None, false, "2026-11-20T01:00:00Z");
-    assert_eq!(first, Due { begin: Some(at("2026-11-20T01:00:00Z")), ..waits("2026-11-20T02:00:00Z") });
+    let since = Some(at("2026-11-20T01:00:00Z"));
+    assert_eq!(first, Due { begin: since, since, ..waits("2026-11-20T02:00:00Z") });
     let last = Some("2026-11-20T01:00:00Z");
     assert_eq!(decided(last, false, "2026-11-20T01:30:00Z"), waits("2026-11-20T02:00:00Z"));
     let missed = decided(last, false, "2026-11-20T07:20:00Z");
-    assert_eq!(missed, Due { begin: Some(at("2026-11-20T07:00:00Z")), ..waits("2026-11-20T08:00:00Z") });
+    let since = Some(at("2026-11-20T02:00:00Z"));
+    let begin = Some(at("2026-11-20T07:00:00Z"));
+    assert_eq!(missed, Due { begin, since, ..waits("2026-11-20T08:00:00Z") });
     // The one before is still under way.
-    assert_eq!(decided(last, true, "2026-11-20T07:20:00Z"), waits("2026-11-20T08:00:00Z"));
+    assert_eq!(decided(last, true, "2026-11-20T07:20:00Z"), Due { since, ..waits("2026-11-20T08:00:00Z") });
     // A clock that was wrong does not stop the schedule.
     assert_eq!(decided(Some("2036-01-01T00:00:00Z"), false, "2026-11-20T07:20:00Z"), waits("2026-11-20T08:00:00Z"));
     let wrong = due(&backup(json!({"schedule": "61 * * * *"}), json!(null)).spec, created, None, false, created);
