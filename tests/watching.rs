@@ -103,8 +103,10 @@ fn timings_are_reported_to_people_and_programs() {
     let output = windlass(files.path(), &["--profile", "p.yml"]).output().unwrap();
     let reported = text(&output.stdout);
     let after = reported.split("TIME BY TASK").nth(1).unwrap_or_else(|| panic!("{reported}"));
-    let lines: Vec<&str> = after.lines().skip(1).collect();
-    assert!(lines[0].ends_with("%  Slow") && lines[1].ends_with("%  Quick"), "{reported}");
+    let lines: Vec<&str> = after.lines().skip(1).take(2).collect();
+    for name in ["Slow", "Quick"] {
+        assert!(lines.iter().any(|line| line.ends_with(&format!("%  {name}"))), "{reported}");
+    }
     assert!(
         reported.contains("TIME BY HOST") && reported.find("TIME BY TASK") < reported.find("PLAY RECAP"),
         "{reported}"
@@ -113,9 +115,16 @@ fn timings_are_reported_to_people_and_programs() {
     let events: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let profile = events.iter().find(|event| event["event"] == "profile").unwrap();
-    assert_eq!(profile["tasks"][0]["name"], "Slow");
-    assert!(profile["tasks"][0]["seconds"].as_f64().unwrap() >= 0.3, "{profile}");
+    // The longest first. Which one that is depends on what else the machine does.
+    let tasks: Vec<(&str, f64)> = profile["tasks"].as_array().unwrap().iter().map(of_task).collect();
+    assert!(tasks.len() == 2 && tasks[0].1 >= tasks[1].1, "{profile}");
+    assert!(tasks.iter().any(|(name, seconds)| *name == "Slow" && *seconds >= 0.3), "{profile}");
     assert_eq!(profile["hosts"].as_array().unwrap().len(), 2);
+}
+
+/// A task of the event `profile`: its name and its seconds.
+fn of_task(task: &serde_json::Value) -> (&str, f64) {
+    (task["name"].as_str().unwrap(), task["seconds"].as_f64().unwrap())
 }
 
 #[test]
