@@ -82,14 +82,18 @@ etcd_playbook -e etcd_settle_seconds=1
 exits 0
 healthy
 
-# A member that reaches no other and sees no leader gets its settings back, while the others serve.
+# A member that reaches no other and sees no leader gets its settings back, while the others serve; also one that is still being stopped,
+# for the restart with these settings, when the run begins.
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$scratch/other.key" -subj /CN=other -days 2 -out "$scratch/other.crt" 2>/dev/null
 cat "$scratch/other.crt" >"$state/h3/root/etc/etcd/pki/other.crt"
-on h3 'chmod 644 /etc/etcd/pki/other.crt && sed -i "s#^ETCD_PEER_TRUSTED_CA_FILE=.*#ETCD_PEER_TRUSTED_CA_FILE=/etc/etcd/pki/other.crt#" /etc/etcd/etcd.env && systemctl restart --no-block etcd'
+on h3 'chmod 644 /etc/etcd/pki/other.crt && sed -i "s#^ETCD_PEER_TRUSTED_CA_FILE=.*#ETCD_PEER_TRUSTED_CA_FILE=/etc/etcd/pki/other.crt#" /etc/etcd/etcd.env'
+on h3 'mkdir -p /etc/systemd/system/etcd.service.d && printf "[Service]\nExecStop=/bin/sleep 8\n" >/etc/systemd/system/etcd.service.d/drain.conf && systemctl daemon-reload && systemctl restart --no-block etcd'
+[ "$(on h3 systemctl is-active etcd)" = deactivating ] || broken "h3 is not being stopped"
 put_through_h1 e2e "while h3 sees no leader"
 etcd_playbook -e etcd_settle_seconds=1
 exits 0
 healthy
+on h3 'rm -r /etc/systemd/system/etcd.service.d && systemctl daemon-reload'
 
 # An inventory of another host alone: no second, empty cluster with the credentials of the one that runs.
 rm -rf "$state/credentials"
