@@ -119,7 +119,7 @@ fn paths_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
                 kind if kind.is_dir() => folders.push(path),
                 kind if kind.is_file() => found.push(path),
                 _ => {
-                    let message = "neither a file nor a directory, which a Secret cannot keep";
+                    let message = "neither a file nor a directory";
                     return Err(with_path(&directory.join(&path), &io::Error::other(message)));
                 }
             }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::control::{Control, Progress};
-use super::members;
-use super::{Deployment, Error};
+use super::{Deployment, Error, keys, members};
 use crate::connection::Fence;
+use crate::credentials::CredentialFiles;
 use crate::engine::{Defaults, Job, Tags};
 use crate::inventory::{Inventory, InventoryOptions};
 use crate::launch::{Launch, RunOptions, options};
@@ -145,6 +145,19 @@ impl Phase<'_> {
         let mut job = self.job(Run { check: true, ..Run::default() }, control).await?;
         job.defaults.r#become = true;
         Deployment::of_job(&job)
+    }
+
+    /// The files with which a new controller can look after the deployment.
+    ///
+    /// # Errors
+    /// One that a restore needs is missing, or cannot be read.
+    pub(super) async fn credentials(
+        &self,
+        deployment: &Deployment,
+        control: &Control,
+    ) -> Result<CredentialFiles, Error> {
+        let job = self.job(Run { check: true, ..Run::default() }, control).await?;
+        keys::read_credentials(&job, deployment)
     }
 
     pub(super) fn launch(&self) -> Launch {

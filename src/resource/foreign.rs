@@ -139,6 +139,7 @@ const BACKUP: &[(&str, Rule)] = &[
     ("timeZone", Plain),
     ("suspend", Plain),
     ("keep", Plain),
+    ("recipients", Plain),
     ("storage.path", Refused),
     ("storage.s3.endpoint", Reached),
     ("storage.s3.bucket", Plain),

@@ -58,6 +58,12 @@ pub struct EtcdBackupSpec {
     #[serde(default = "seven")]
     #[schemars(range(min = 1, max = 10_000))]
     pub keep: i32,
+    /// The public keys of age of those who can decrypt them (default: they are not encrypted).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 128)))]
+    #[x_kube(validation = Rule::new("self.all(key, key.matches('^age1[02-9ac-hj-np-z]+$'))")
+        .message("a recipient must be a public key of age, which begins with age1"))]
+    pub recipients: Vec<String>,
     /// Where to store them.
     pub storage: Storage,
 }

@@ -16,7 +16,7 @@ use super::call::Call;
 use super::deployments::{DeploymentFile, named_deployment};
 use super::file_state::FileState;
 use super::problem::Problem;
-use crate::deployment::backups::{self, Backup};
+use crate::deployment::backups::{self, Backup, Identities};
 use crate::runs::timestamp_text;
 use crate::value::mutex::Mutex;
 
@@ -63,8 +63,8 @@ struct Reading {
 
 #[derive(Clone)]
 struct Found {
-    /// Of the snapshot and the manifest.
-    of: [Option<FileState>; 2],
+    /// Of its files.
+    of: Vec<Option<FileState>>,
     at: SystemTime,
     problem: Option<String>,
 }
@@ -105,7 +105,7 @@ impl Verified {
             let _under_way = UnderWay(&verified);
             for path in paths {
                 let of = states(&path);
-                let problem = backups::verify(&path).err();
+                let problem = backups::verify(&path, &Identities::default()).err();
                 verified.keep(path, Found { of, at: SystemTime::now(), problem });
             }
         };
@@ -116,8 +116,8 @@ impl Verified {
     }
 }
 
-fn states(backup: &Path) -> [Option<FileState>; 2] {
-    backups::files_of(backup).map(|file| file.metadata().ok().as_ref().map(FileState::from))
+fn states(backup: &Path) -> Vec<Option<FileState>> {
+    backups::files_of(backup).iter().map(|file| file.metadata().ok().as_ref().map(FileState::from)).collect()
 }
 
 pub(super) async fn list_backups(call: Call) -> Result<Response, Problem> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::RunResult;
 use crate::connection::Confinement;
-use crate::deployment::backups::{BackupBucket, BackupError, BackupStore, BackupStores, TakenBackup};
-use crate::deployment::etcd::backup::take_backup;
+use crate::deployment::backups::{BackupBucket, BackupError, BackupStore, BackupStores, Recipients, TakenBackup};
+use crate::deployment::etcd::backup::{BackupRequest, take_backup};
 use crate::deployment::{Control, Error, Outcome, Site};
 use crate::kubernetes::{Cluster, LIVE};
 use crate::launch::options;
@@ -44,6 +44,10 @@ pub(super) async fn back_up(
         if spec.deployment != deployment {
             return Err(format!("the EtcdBackup {name} is for the deployment {}, not {deployment}", spec.deployment));
         }
+        let recipients = match spec.recipients.is_empty() {
+            true => Recipients::default(),
+            false => Recipients::parse(&spec.recipients.join("\n")).map_err(|why| format!("recipients: {why}"))?,
+        };
         let bucket = spec.storage.s3.as_ref().ok_or("storage.path is refused: an operator keeps backups in buckets")?;
         let settings = settings(&asked, &of, bucket)?;
         let confined = Confinement::new(allowed.networks.as_deref())?;
@@ -51,16 +55,19 @@ pub(super) async fn back_up(
         let opened = opened.map_err(|error| error.to_string())?;
         let cache = around.cache().ok_or("neither XDG_CACHE_HOME nor HOME is set")?;
         let prefix = bucket.prefix.clone().unwrap_or_default();
-        Ok((spec, BackupBucket::new(opened, &prefix)?, cache.join("windlass/backups")))
+        Ok((spec, recipients, BackupBucket::new(opened, &prefix)?, cache.join("windlass/backups")))
     });
-    let (spec, bucket, scratch): (EtcdBackupSpec, _, _) =
+    let (spec, recipients, bucket, scratch): (EtcdBackupSpec, _, _, _) =
         match read.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())) {
             Ok(read) => read,
             Err(why) => return Ok(RunResult::refused("BackupRefused", why)),
         };
     let stores = BackupStores { stores: vec![BackupStore::Bucket(Arc::new(bucket))], scratch };
     let keep = usize::try_from(spec.keep).ok();
-    match take_backup(site, &stores, keep, false, control).await {
+    // Who writes an EtcdBackup chooses who can decrypt it, so it holds no keys of the deployment.
+    let request =
+        BackupRequest { stores: &stores, keep, is_local: false, recipients: &recipients, has_credentials: false };
+    match take_backup(site, request, control).await {
         Ok(None) => Ok(RunResult::of_outcome(Outcome::Interrupted, "")),
         Ok(Some(taken)) => Ok(taken_result(&taken, |text| short_message(&site.keyring.hidden.hide(text)))),
         Err(Error::Backup(why)) => Ok(RunResult::refused("BackupFailed", failure(&why))),

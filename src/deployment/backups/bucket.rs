@@ -1,4 +1,4 @@
-//! Backups in a bucket: `PREFIX/NAME/snapshot.db.zst`, and `PREFIX/NAME/manifest.json`, which is written last and removed first. A name is of
+//! Backups in a bucket: `PREFIX/NAME/snapshot.db.zst` (or `.zst.age`), and `PREFIX/NAME/manifest.json`, which is written last and removed first. A name is of
 //! one process alone, so that none touches what another one writes.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,10 @@ use super::error::{BackupError, io_error};
 use super::history::{check_history, superseded};
 use super::prepare::Prepared;
 use super::staging::{Staging, prepare_directory, remove_abandoned};
-use super::{Backup, BackupResult, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT, parse_timestamp};
+use super::{
+    Backup, BackupResult, CREDENTIALS, ENCRYPTED_SNAPSHOT, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT,
+    parse_timestamp,
+};
 use crate::s3::{Bucket, Object, S3Error};
 
 /// The backups of one deployment in a bucket.
@@ -26,19 +29,41 @@ pub struct BackupBucket {
 /// A backup of a bucket, in a directory of this machine that is removed with it.
 pub struct DownloadedBackup {
     pub path: PathBuf,
+    /// `s3://BUCKET/PREFIX/NAME`
+    pub(super) address: PathBuf,
     _staging: Staging,
 }
 
+/// What the files of a backup may be called, except the manifest.
+const PARTS: [&str; 3] = [SNAPSHOT, ENCRYPTED_SNAPSHOT, CREDENTIALS];
 /// How many manifests are read at the same time.
 const READERS: usize = 8;
 /// A snapshot without a manifest is of an upload that did not end, if it is so much older than a new one, in seconds.
 const ABANDONED: u64 = 24 * 60 * 60;
 
-/// The files of a backup. None: it is not there.
+/// The files of a backup.
 #[derive(Debug, Clone, Default)]
 struct Files {
-    snapshot: Option<Object>,
+    /// All except the manifest.
+    parts: Vec<(&'static str, Object)>,
+    /// None: it is not there.
     manifest: Option<Object>,
+}
+
+impl Files {
+    /// Whether each part of a backup is there, with its size.
+    fn compare_sizes(&self, manifest: &Manifest) -> Result<(), String> {
+        for file in manifest.files() {
+            match self.parts.iter().find(|(name, _)| *name == file.name) {
+                Some((_, object)) if object.size == file.size => {}
+                Some((name, object)) => {
+                    return Err(format!("damaged: its {name} has {} bytes, and had {}", object.size, file.size));
+                }
+                None => return Err(format!("damaged: it has no {}", file.name)),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl BackupBucket {
@@ -86,11 +111,15 @@ impl BackupBucket {
             let Some((name, file)) = object.key.strip_prefix(&self.prefix).and_then(|rest| rest.split_once('/')) else {
                 continue;
             };
-            if !is_name(name) || ![SNAPSHOT, MANIFEST].contains(&file) {
+            let part = PARTS.into_iter().find(|part| *part == file);
+            if !is_name(name) || part.is_none() && file != MANIFEST {
                 continue;
             }
-            let (is_snapshot, files) = (file == SNAPSHOT, found.entry(name.to_owned()).or_default());
-            *(if is_snapshot { &mut files.snapshot } else { &mut files.manifest }) = Some(object);
+            let files = found.entry(name.to_owned()).or_default();
+            match part {
+                Some(part) => files.parts.push((part, object)),
+                None => files.manifest = Some(object),
+            }
         }
         Ok(found)
     }
@@ -99,7 +128,7 @@ impl BackupBucket {
     async fn read_manifests(&self, files: &BTreeMap<String, Files>) -> Result<Vec<Backup>, S3Error> {
         let read = async |(name, files): (&String, &Files)| {
             let Some(manifest) = &files.manifest else { return Ok(None) };
-            let Some(manifest) = self.manifest(name, manifest, files.snapshot.as_ref()).await? else { return Ok(None) };
+            let Some(manifest) = self.manifest(name, manifest, files).await? else { return Ok(None) };
             Ok::<_, S3Error>(Some(Backup { name: name.clone(), path: self.address_of(name), manifest }))
         };
         let read: Vec<Option<Backup>> = futures::stream::iter(files).map(read).buffered(READERS).try_collect().await?;
@@ -114,7 +143,7 @@ impl BackupBucket {
         &self,
         name: &str,
         manifest: &Object,
-        snapshot: Option<&Object>,
+        files: &Files,
     ) -> Result<Option<Result<Manifest, String>>, S3Error> {
         if manifest.size > LARGEST_MANIFEST as u64 {
             return Ok(Some(Err("damaged manifest: it is too large".to_owned())));
@@ -126,11 +155,7 @@ impl BackupBucket {
             Err(error) if error.is_answer() => return Ok(Some(Err(error.to_string().replace('\n', "; ")))),
             Err(error) => return Err(error),
         };
-        Ok(Some(parse_manifest(&text).and_then(|manifest| match snapshot.map(|snapshot| snapshot.size) {
-            Some(size) if size == manifest.compressed_size => Ok(manifest),
-            Some(size) => Err(format!("damaged: its snapshot has {size} bytes, and had {}", manifest.compressed_size)),
-            None => Err("damaged: it has no snapshot".to_owned()),
-        })))
+        Ok(Some(parse_manifest(&text).and_then(|manifest| files.compare_sizes(&manifest).map(|()| manifest))))
     }
 
     /// Reads all of a backup, and compares it with its manifest.
@@ -139,16 +164,18 @@ impl BackupBucket {
     /// Why it is not good.
     pub async fn verify_in_bucket(&self, backup: &Backup) -> Result<Manifest, String> {
         let manifest = backup.manifest.clone()?;
-        self.verify_snapshot(&backup.name, &manifest).await?;
+        self.verify_parts(&backup.name, &manifest).await?;
         Ok(manifest)
     }
 
-    async fn verify_snapshot(&self, name: &str, manifest: &Manifest) -> Result<(), String> {
-        let read = self.bucket.download_object(&self.key(name, SNAPSHOT), manifest.compressed_size, None).await;
-        match read.map_err(|error| error.to_string())? == digest_of(manifest) {
-            true => Ok(()),
-            false => Err("damaged: its digest differs from the manifest's".to_owned()),
+    async fn verify_parts(&self, name: &str, manifest: &Manifest) -> Result<(), String> {
+        for file in manifest.files() {
+            let read = self.bucket.download_object(&self.key(name, file.name), file.size, None).await;
+            if read.map_err(|error| error.to_string())? != (file.size, file.sha256) {
+                return Err(DIFFERS.to_owned());
+            }
         }
+        Ok(())
     }
 
     /// Uploads a backup whose files are in a directory, and reads it back.
@@ -165,23 +192,24 @@ impl BackupBucket {
         if let Some(backup) = check_history(&address, &earlier, prepared, |backup| backup.manifest.is_ok())?
             && let Ok(found) = self.verify_in_bucket(backup).await
         {
-            return Ok(BackupResult { was_there: true, ..BackupResult::of(backup.clone(), found) });
+            return Ok(BackupResult::of_earlier(backup.clone(), found, manifest));
         }
         let name = format!("{}-{:08x}", manifest.backup_name(), rand::random::<u32>());
         let uploaded = match self.upload(&name, files, manifest).await {
             Ok(uploaded) => uploaded,
             Err(error) => {
                 // Nobody else has this name. What is wrong is known already; what stays is removed later.
-                drop(self.remove(&name).await);
+                drop(self.remove(&name, manifest).await);
                 return Err(error);
             }
         };
         let backup = Backup { path: self.address_of(&name), name, manifest: Ok(manifest.clone()) };
         let mut made = BackupResult::of(backup, manifest.clone());
         for (name, files) in &files_before {
-            let is_old = |snapshot: &Object| uploaded.modified.saturating_sub(snapshot.modified) > ABANDONED;
-            if files.manifest.is_none() && files.snapshot.as_ref().is_some_and(is_old) {
-                match self.remove_abandoned_snapshot(name).await {
+            let newest = files.parts.iter().map(|(_, object)| object.modified).max();
+            let is_old = newest.is_some_and(|modified| uploaded.saturating_sub(modified) > ABANDONED);
+            if files.manifest.is_none() && is_old {
+                match self.remove_abandoned_parts(name).await {
                     Ok(true) => made.removed.push(format!("{name} (incomplete)")),
                     Ok(false) => {}
                     Err(error) => made.failures.push(format!("an incomplete backup cannot be removed: {error}")),
@@ -192,7 +220,9 @@ impl BackupBucket {
             (Some(_), Some(doubt)) => made.kept = Some(doubt.clone()),
             (Some(keep), None) => {
                 for backup in superseded(earlier, &made.backup, keep, |backup| backup.manifest.is_ok()) {
-                    match self.remove(&backup.name).await {
+                    // One without a manifest that can be read is not among them.
+                    let Ok(manifest) = &backup.manifest else { continue };
+                    match self.remove(&backup.name, manifest).await {
                         Ok(()) => made.removed.push(backup.name),
                         Err(error) => {
                             made.failures.push(format!("older ones cannot be removed: {error}"));
@@ -206,39 +236,44 @@ impl BackupBucket {
         Ok(made)
     }
 
-    /// Gives the object with the snapshot.
-    async fn upload(&self, name: &str, files: &Path, manifest: &Manifest) -> Result<Object, BackupError> {
-        self.bucket.upload_object(&self.key(name, SNAPSHOT), &files.join(SNAPSHOT)).await?;
+    /// Gives when the service stored it, in seconds since 1970.
+    async fn upload(&self, name: &str, files: &Path, manifest: &Manifest) -> Result<u64, BackupError> {
+        for file in manifest.files() {
+            self.bucket.upload_object(&self.key(name, file.name), &files.join(file.name)).await?;
+        }
         let changed = |why| BackupError::Changed { path: self.address_of(name), why };
-        self.verify_snapshot(name, manifest).await.map_err(changed)?;
+        self.verify_parts(name, manifest).await.map_err(changed)?;
         let at = files.join(MANIFEST);
         self.bucket.upload_object(&self.key(name, MANIFEST), &at).await?;
         let written = fs::read(&at).map_err(io_error(&at))?;
         if self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await? != written {
             return Err(changed("its manifest differs".to_owned()));
         }
-        // Both are there at the end.
+        // All are there at the end.
         let found = self.list_files(&self.key(name, "")).await?.remove(name).unwrap_or_default();
-        match (found.snapshot, found.manifest) {
-            (Some(snapshot), Some(_)) if snapshot.size == manifest.compressed_size => Ok(snapshot),
-            _ => Err(changed("a part of it is gone".to_owned())),
-        }
+        found.compare_sizes(manifest).map_err(changed)?;
+        found.manifest.map(|manifest| manifest.modified).ok_or_else(|| changed("its manifest is gone".to_owned()))
     }
 
-    /// Removes the snapshot of an upload that has not ended, unless there is a manifest by now. Whether it did.
-    async fn remove_abandoned_snapshot(&self, name: &str) -> Result<bool, S3Error> {
+    /// Removes what an upload that has not ended left, unless there is a manifest by now. Whether it did.
+    async fn remove_abandoned_parts(&self, name: &str) -> Result<bool, S3Error> {
         let found = self.list_files(&self.key(name, "")).await?.remove(name).unwrap_or_default();
         if found.manifest.is_some() {
             return Ok(false);
         }
-        self.bucket.delete_object(&self.key(name, SNAPSHOT)).await?;
+        for (part, _) in found.parts {
+            self.bucket.delete_object(&self.key(name, part)).await?;
+        }
         Ok(true)
     }
 
     /// The manifest first: a backup that is half removed is none.
-    async fn remove(&self, name: &str) -> Result<(), S3Error> {
+    async fn remove(&self, name: &str, manifest: &Manifest) -> Result<(), S3Error> {
         self.bucket.delete_object(&self.key(name, MANIFEST)).await?;
-        self.bucket.delete_object(&self.key(name, SNAPSHOT)).await
+        for file in manifest.files() {
+            self.bucket.delete_object(&self.key(name, file.name)).await?;
+        }
+        Ok(())
     }
 
     /// Downloads a backup into a directory below `scratch`, and compares it with its manifest.
@@ -262,21 +297,19 @@ impl BackupBucket {
         };
         let at = directory.join(MANIFEST);
         std::io::Write::write_all(&mut open(MANIFEST)?, &text).map_err(io_error(&at))?;
-        let mut file = open(SNAPSHOT)?;
-        let key = self.key(name, SNAPSHOT);
-        match self.bucket.download_object(&key, manifest.compressed_size, Some(&mut file)).await?
-            == digest_of(&manifest)
-        {
-            true => Ok(DownloadedBackup { path: directory, _staging: staging }),
-            false => Err(unusable("damaged: its digest differs from the manifest's".to_owned())),
+        for part in manifest.files() {
+            let mut file = open(part.name)?;
+            let read = self.bucket.download_object(&self.key(name, part.name), part.size, Some(&mut file)).await?;
+            if read != (part.size, part.sha256) {
+                return Err(unusable(DIFFERS.to_owned()));
+            }
         }
+        Ok(DownloadedBackup { path: directory, address: path, _staging: staging })
     }
 }
 
-/// Of the compressed snapshot.
-fn digest_of(manifest: &Manifest) -> (u64, String) {
-    (manifest.compressed_size, manifest.compressed_sha256.clone())
-}
+/// Why a backup is not good.
+const DIFFERS: &str = "damaged: its digest differs from the manifest's";
 
 /// Whether a backup may have this name: it begins with a time and a revision.
 fn is_name(name: &str) -> bool {

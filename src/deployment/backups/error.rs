@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::bucket::DownloadedBackup;
+
 /// Why a backup was not made, or cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -41,6 +43,17 @@ pub enum BackupError {
     Bucket(#[from] crate::s3::S3Error),
     #[error("the backup in {} is not what was sent: {why}; it does not count", path.display())]
     Changed { path: PathBuf, why: String },
+    #[error(
+        "the backup cannot hold the credentials of the deployment: {} does not exist, and a restore needs it\nhint: run this where the deployment was \
+         installed from, or leave --credentials out", path.display()
+    )]
+    NoCredentials { path: PathBuf },
+    #[error("credentials are kept in encrypted backups only\nhint: --recipient AGE1... names who can decrypt them")]
+    CredentialsInClear,
+    #[error("the backup {} holds no credentials: it was taken without --credentials", path.display())]
+    HoldsNoCredentials { path: PathBuf },
+    #[error("{} is there, and is not an empty directory; nothing was written", path.display())]
+    NotEmpty { path: PathBuf },
     #[error("the backup was not written within {} hours", .0.as_secs() / 3600)]
     TooSlow(std::time::Duration),
     /// Of each place, with its address.
@@ -50,6 +63,20 @@ pub enum BackupError {
         "{} is there, and is damaged: windlass etcd backups says how; nothing was copied\nhint: remove it, and run this again", path.display()
     )]
     DamagedCopy { path: PathBuf },
+}
+
+impl BackupError {
+    /// About a backup that was downloaded: with its address, and not the place of the copy.
+    #[must_use]
+    pub fn of_download(self, downloaded: &DownloadedBackup) -> BackupError {
+        let path = downloaded.address.clone();
+        match self {
+            BackupError::Unusable { why, .. } => BackupError::Unusable { path, why },
+            BackupError::Foreign { found, wanted, .. } => BackupError::Foreign { path, found, wanted },
+            BackupError::HoldsNoCredentials { .. } => BackupError::HoldsNoCredentials { path },
+            other => other,
+        }
+    }
 }
 
 pub(in crate::deployment) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BackupError {

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::age_format::encrypt;
+use super::encryption::Encryption;
 use super::error::{BackupError, io_error};
 use crate::deployment::plan::digest_to_hex;
 
@@ -46,7 +48,8 @@ fn copy_into(from: &mut impl Read, digest: &mut Sha256) -> io::Result<Sha256> {
     }
 }
 
-fn digest_of(mut from: impl Read) -> io::Result<(u64, String)> {
+/// The size of what can be read, and its SHA-256.
+pub(super) fn digest_of(mut from: impl Read) -> io::Result<(u64, String)> {
     let mut digest = Sha256::new();
     let mut size = 0;
     let mut piece = vec![0; 1 << 16];
@@ -65,11 +68,6 @@ pub(super) fn digest(path: &Path) -> io::Result<(u64, String)> {
     digest_of(BufReader::new(File::open(path)?))
 }
 
-/// Reads one byte more than `size` at most.
-pub(super) fn digest_unpacked(path: &Path, size: u64) -> io::Result<(u64, String)> {
-    digest_of(zstd::Decoder::new(open_regular(path)?)?.take(size.saturating_add(1)))
-}
-
 /// Others may have put a pipe or a link there.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
@@ -79,11 +77,51 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-pub(super) fn pack(from: &Path, to: &Path) -> io::Result<()> {
-    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
-    let mut encoder = zstd::Encoder::new(file, 3)?;
-    io::copy(&mut File::open(from)?, &mut encoder)?;
-    encoder.finish()?.sync_all()
+/// Compresses a file, and encrypts it if that is wanted. Gives the size and the SHA-256 of what was written.
+pub(super) fn pack(from: &Path, to: &Path, encryption: Option<&Encryption>) -> io::Result<(u64, String)> {
+    let mut from = File::open(from)?;
+    write_packed(to, encryption, |to| io::copy(&mut from, to).map(drop))
+}
+
+/// Compresses what `write` writes, and encrypts it if that is wanted. Gives the size and the SHA-256 of what was written.
+pub(super) fn write_packed(
+    path: &Path,
+    encryption: Option<&Encryption>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<(u64, String)> {
+    let compress = |to: &mut dyn Write| {
+        let mut encoder = zstd::Encoder::new(to, 3)?;
+        write(&mut encoder)?;
+        encoder.finish().map(drop)
+    };
+    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut to = Digesting { to: file, size: 0, digest: Sha256::new() };
+    match encryption {
+        None => compress(&mut to)?,
+        Some(encryption) => to = encrypt(to, encryption, compress)?,
+    }
+    to.to.sync_all()?;
+    Ok((to.size, digest_to_hex(to.digest)))
+}
+
+/// Remembers what went through.
+struct Digesting<W> {
+    to: W,
+    size: u64,
+    digest: Sha256,
+}
+
+impl<W: Write> Write for Digesting<W> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let count = self.to.write(piece)?;
+        self.digest.update(&piece[..count]);
+        self.size += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -1,8 +1,12 @@
 //! Backups of etcd: each is a compressed snapshot and a manifest, in a directory of this machine or in a bucket. It is there when it is
 //! complete.
 
+#[cfg_attr(not(feature = "age"), path = "without_age.rs")]
+mod age_format;
 mod bucket;
+mod credentials;
 mod directory;
+mod encryption;
 mod error;
 mod files;
 mod history;
@@ -16,20 +20,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 pub use bucket::{BackupBucket, DownloadedBackup};
+pub use credentials::unpack_credentials;
 pub(super) use directory::unpack_backup;
 pub use directory::{files_of, list_backups, manifest, verify};
+pub use encryption::{Encryption, Identities, Recipients};
 pub use error::BackupError;
 pub(super) use error::io_error;
 pub(super) use prepare::prepare_backup;
 pub(super) use staging::{PARTIAL, Staging, remove_abandoned};
 pub(super) use store::blocking;
-pub use store::{BackupStore, BackupStores};
+pub use store::{BackupStore, BackupStores, Decryption};
 
 use super::contract::{Reported, StatusNumber};
 
 const SNAPSHOT: &str = "snapshot.db.zst";
+const ENCRYPTED_SNAPSHOT: &str = "snapshot.db.zst.age";
+const CREDENTIALS: &str = "credentials.tar.zst.age";
 const MANIFEST: &str = "manifest.json";
+/// Of a manifest. Versions that know nothing of encryption read the first one only.
 const LAYOUT: u32 = 1;
+const ENCRYPTED_LAYOUT: u32 = 2;
 /// In bytes.
 const LARGEST_MANIFEST: usize = 1 << 20;
 
@@ -90,8 +100,35 @@ pub struct Manifest {
     /// Of the snapshot before it was compressed.
     pub size: u64,
     pub sha256: String,
+    /// Of the file: compressed, and encrypted if it is.
     pub compressed_size: u64,
     pub compressed_sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Encryption>,
+    /// The file with the credentials of the deployment. None: the backup has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<PackedCredentials>,
+}
+
+/// The size and the digest of the file with the credentials, which is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedCredentials {
+    /// How many files it holds.
+    pub files: u64,
+    pub compressed_size: u64,
+    pub compressed_sha256: String,
+}
+
+/// A file of a backup besides its manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BackupFile {
+    name: &'static str,
+    size: u64,
+    sha256: String,
+}
+
+fn snapshot_name(encryption: Option<&Encryption>) -> &'static str {
+    if encryption.is_some() { ENCRYPTED_SNAPSHOT } else { SNAPSHOT }
 }
 
 fn yes() -> bool {
@@ -102,6 +139,21 @@ impl Manifest {
     /// `20261124T043000Z-r164`
     fn backup_name(&self) -> String {
         format!("{}-r{}", timestamp(self.taken), self.revision)
+    }
+
+    /// All files except the manifest itself.
+    fn files(&self) -> Vec<BackupFile> {
+        let mut files = vec![BackupFile {
+            name: snapshot_name(self.encryption.as_ref()),
+            size: self.compressed_size,
+            sha256: self.compressed_sha256.clone(),
+        }];
+        files.extend(self.credentials.as_ref().map(|packed| BackupFile {
+            name: CREDENTIALS,
+            size: packed.compressed_size,
+            sha256: packed.compressed_sha256.clone(),
+        }));
+        files
     }
 }
 
@@ -133,6 +185,18 @@ impl BackupResult {
     fn of(backup: Backup, manifest: Manifest) -> BackupResult {
         let (removed, failures) = Default::default();
         BackupResult { backup, manifest, removed, was_there: false, kept: None, failures }
+    }
+
+    /// Of a backup that was there instead of one with the manifest `wanted`.
+    fn of_earlier(backup: Backup, found: Manifest, wanted: &Manifest) -> BackupResult {
+        let mut result = BackupResult { was_there: true, ..BackupResult::of(backup, found) };
+        if wanted.encryption.is_some() && result.manifest.encryption.is_none() {
+            let place = result.backup.path.display();
+            result
+                .failures
+                .push(format!("{place} was copied before, without encryption: remove it, and run this again"));
+        }
+        result
     }
 }
 
@@ -180,5 +244,7 @@ pub(super) fn time_text(seconds: u64) -> String {
     time(seconds).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+#[cfg(all(test, feature = "age"))]
+mod encrypted_tests;
 #[cfg(test)]
 mod tests;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::bucket::BackupBucket;
 use super::directory::{keep_in_directory, list_backups, verify};
+use super::encryption::Identities;
 use super::error::{BackupError, io_error};
 use super::files::{digest, sync};
 use super::prepare::Prepared;
 use super::staging::{Staging, prepare_directory, remove_abandoned};
-use super::{Backup, BackupResult, MANIFEST, Manifest, SNAPSHOT};
+use super::{Backup, BackupResult, MANIFEST, Manifest};
 
 /// The place for the backups of one deployment.
 #[derive(Clone)]
@@ -22,6 +23,13 @@ pub enum BackupStore {
 #[derive(Clone)]
 pub struct BackupStores {
     pub stores: Vec<BackupStore>,
+    pub scratch: PathBuf,
+}
+
+/// Secret keys, and a directory for backups of a bucket that are decrypted.
+#[derive(Debug, Clone)]
+pub struct Decryption {
+    pub identities: Identities,
     pub scratch: PathBuf,
 }
 
@@ -47,18 +55,22 @@ impl BackupStore {
         }
     }
 
-    /// Reads all of a backup and compares it with its manifest.
+    /// Reads all of a backup and compares it with its manifest. `decryption`: an encrypted one is decrypted, too.
     ///
     /// # Errors
     /// Why it is not good.
-    pub async fn verify_backup(&self, backup: &Backup) -> Result<Manifest, String> {
-        match self {
-            BackupStore::Directory(_) => {
-                let path = backup.path.clone();
-                blocking(move || verify(&path)).await
+    pub async fn verify_backup(&self, backup: &Backup, decryption: Option<&Decryption>) -> Result<Manifest, String> {
+        let identities = decryption.map(|decryption| decryption.identities.clone()).unwrap_or_default();
+        let (path, _downloaded) = match (self, decryption) {
+            (BackupStore::Directory(_), _) => (backup.path.clone(), None),
+            (BackupStore::Bucket(bucket), Some(decryption)) => {
+                let downloaded = bucket.download(&backup.name, &decryption.scratch).await;
+                let downloaded = downloaded.map_err(|error| error.to_string())?;
+                (downloaded.path.clone(), Some(downloaded))
             }
-            BackupStore::Bucket(bucket) => bucket.verify_in_bucket(backup).await,
-        }
+            (BackupStore::Bucket(bucket), None) => return bucket.verify_in_bucket(backup).await,
+        };
+        blocking(move || verify(&path, &identities)).await
     }
 }
 
@@ -140,19 +152,20 @@ fn copy_to_directory(
 ) -> Result<BackupResult, BackupError> {
     prepare_directory(directory)?;
     let staging = Staging::in_directory(directory).map_err(io_error(directory))?;
-    for file in [SNAPSHOT, MANIFEST] {
+    let files_of_it = prepared.manifest.files();
+    for file in files_of_it.iter().map(|file| file.name).chain([MANIFEST]) {
         let to = staging.path().join(file);
         // With the mode of the file, which only its owner can read.
         fs::copy(files.join(file), &to).and_then(|_| fs::File::open(&to)?.sync_all()).map_err(io_error(&to))?;
     }
     sync(staging.path()).map_err(io_error(staging.path()))?;
-    let packed = staging.path().join(SNAPSHOT);
-    let manifest = &prepared.manifest;
-    match digest(&packed).map_err(io_error(&packed))? == (manifest.compressed_size, manifest.compressed_sha256.clone())
-    {
-        true => keep_in_directory(directory, staging, prepared, keep),
-        false => Err(BackupError::Damaged("its copy differs from it".to_owned())),
+    for file in files_of_it {
+        let copied = staging.path().join(file.name);
+        if digest(&copied).map_err(io_error(&copied))? != (file.size, file.sha256) {
+            return Err(BackupError::Damaged("its copy differs from it".to_owned()));
+        }
     }
+    keep_in_directory(directory, staging, prepared, keep)
 }
 
 /// On a thread that may wait.

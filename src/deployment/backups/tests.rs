@@ -12,13 +12,13 @@ use super::staging::prepare_directory;
 use super::*;
 use crate::deployment::plan::digest_to_hex;
 
-fn snapshot(content: &[u8]) -> Vec<u8> {
+pub(super) fn snapshot(content: &[u8]) -> Vec<u8> {
     let mut all = content.to_vec();
     all.extend(Sha256::digest(content));
     all
 }
 
-fn taken(content: &[u8], revision: i64) -> SnapshotReport {
+pub(super) fn taken(content: &[u8], revision: i64) -> SnapshotReport {
     SnapshotReport {
         layout: 3,
         cluster: "etcd".into(),
@@ -42,7 +42,7 @@ fn taken(content: &[u8], revision: i64) -> SnapshotReport {
     }
 }
 
-fn back_up(
+pub(super) fn back_up(
     directory: &Path,
     content: &[u8],
     taken: SnapshotReport,
@@ -50,7 +50,7 @@ fn back_up(
 ) -> Result<BackupResult, BackupError> {
     let staging = Staging::in_directory(directory).unwrap();
     fs::write(staging.path().join("snapshot.db"), content).unwrap();
-    let prepared = prepare_backup(&staging, taken, "karmada".into())?;
+    let prepared = prepare_backup(&staging, taken, "karmada".into(), &Recipients::default(), None)?;
     keep_in_directory(directory, staging, &prepared, keep)
 }
 
@@ -60,18 +60,18 @@ fn a_backup_is_what_was_taken_and_damage_is_found() {
     let content = snapshot(&[7; 100_000]);
     let made = back_up(directory.path(), &content, taken(&content, 5), None).unwrap();
     assert!(made.backup.name.ends_with("Z-r5"), "{}", made.backup.name);
-    assert_eq!(verify(&made.backup.path).unwrap(), made.manifest);
+    assert_eq!(verify(&made.backup.path, &Identities::default()).unwrap(), made.manifest);
     let to = directory.path().join("out.db");
-    unpack_backup(&made.backup.path, &to).unwrap();
+    unpack_backup(&made.backup.path, &to, &Identities::default()).unwrap();
     assert_eq!(fs::read(&to).unwrap(), content);
     let packed = made.backup.path.join(SNAPSHOT);
     let mut bytes = fs::read(&packed).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&packed, bytes).unwrap();
-    assert!(verify(&made.backup.path).is_err());
+    assert!(verify(&made.backup.path, &Identities::default()).is_err());
     fs::remove_file(&to).unwrap();
-    assert!(unpack_backup(&made.backup.path, &to).is_err());
+    assert!(unpack_backup(&made.backup.path, &to, &Identities::default()).is_err());
 }
 
 #[test]
@@ -212,10 +212,10 @@ fn what_is_no_file_or_no_number_is_damaged() {
     let packed = made.backup.path.join(SNAPSHOT);
     fs::remove_file(&packed).unwrap();
     assert_eq!(list_backups(directory.path()).unwrap().len(), 1, "a backup without its snapshot is listed");
-    assert!(verify(&made.backup.path).is_err());
+    assert!(verify(&made.backup.path, &Identities::default()).is_err());
     let pipe = std::process::Command::new("mkfifo").arg(&packed).status().unwrap();
     assert!(pipe.success());
-    assert!(verify(&made.backup.path).unwrap_err().contains("not a file"));
+    assert!(verify(&made.backup.path, &Identities::default()).unwrap_err().contains("not a file"));
 }
 
 #[test]

@@ -4,28 +4,47 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::ask;
-use crate::deployment::backups::{self, BackupError, BackupStores, PARTIAL, SnapshotReport, TakenBackup};
+use crate::deployment::backups::{self, BackupError, BackupStores, PARTIAL, Recipients, SnapshotReport, TakenBackup};
 use crate::deployment::{Control, Error, Outcome, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
-/// Makes a backup in each of the places. `keep`: how many to keep in each. `local`: of the newest local backup of the hosts, instead of a new snapshot. None:
-/// the caller cancelled it.
+/// What the caller wants of a backup.
+#[derive(Clone, Copy)]
+pub struct BackupRequest<'a> {
+    pub stores: &'a BackupStores,
+    /// How many to keep in each place. None: all.
+    pub keep: Option<usize>,
+    /// Of the newest local backup of the hosts, instead of a new snapshot.
+    pub is_local: bool,
+    pub recipients: &'a Recipients,
+    /// Whether the credentials of the deployment are in it, too. They need a recipient.
+    pub has_credentials: bool,
+}
+
+/// Makes a backup in each of the places. None: the caller cancelled it.
 ///
 /// # Errors
 /// No snapshot could be taken, it is damaged, or it could be kept nowhere.
 pub async fn take_backup(
     site: &Site,
-    stores: &BackupStores,
-    keep: Option<usize>,
-    local: bool,
+    request: BackupRequest<'_>,
     control: &Control,
 ) -> Result<Option<TakenBackup>, Error> {
+    let BackupRequest { stores, keep, is_local: local, recipients, has_credentials } = request;
+    if has_credentials && recipients.is_empty() {
+        return Err(BackupError::CredentialsInClear.into());
+    }
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
     if unless_stopped(control, stores.check()).await?.is_none() {
         return Ok(None);
     }
+    // What cannot be read is reported before a host is asked for anything.
+    let credentials = match has_credentials {
+        true => Some(phase.credentials(&deployment, control).await?),
+        false => None,
+    };
     let staging = stores.staging()?;
     let id = staging.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let file = id.trim_start_matches(PARTIAL);
@@ -61,7 +80,11 @@ pub async fn take_backup(
             .push(format!("{member} knew no leader: the newest writes may be missing in it. Run windlass etcd check"));
     }
     let silent = texts(silent).collect();
-    let prepare = move || backups::prepare_backup(&staging, taken, deployment.name).map(|prepared| (staging, prepared));
+    let recipients = recipients.clone();
+    let prepare = move || {
+        let prepared = backups::prepare_backup(&staging, taken, deployment.name, &recipients, credentials.as_ref())?;
+        Ok::<_, BackupError>((staging, prepared))
+    };
     let (staging, prepared) = backups::blocking(prepare).await?;
     let Some((copies, not_kept)) = unless_stopped(control, stores.keep(staging, prepared, keep)).await? else {
         return Ok(None);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rand::RngExt as _;
 
-use crate::deployment::backups::{self, BackupError, Manifest, Staging};
+use crate::deployment::backups::{self, BackupError, Identities, Manifest, Staging};
 use crate::deployment::operation::Operation;
 use crate::deployment::recorded_operation::RecordedOperation;
 use crate::deployment::{Control, Error, Site};
@@ -122,13 +122,14 @@ pub struct UnpackedBackup {
     _snapshot: Staging,
 }
 
-/// Reads the backup in a directory in full, verifies it, and unpacks its snapshot beside it.
+/// Reads the backup in a directory in full, verifies it, and decrypts and unpacks its snapshot beside it.
 ///
 /// # Errors
-/// It is damaged, or of another deployment; the deployment cannot be read.
+/// It is damaged, cannot be decrypted, or is of another deployment; the deployment cannot be read.
 pub async fn unpack_backup(
     site: &Site,
     backup: &Path,
+    identities: &Identities,
     options: RestoreOptions,
     control: &Control,
 ) -> Result<UnpackedBackup, Error> {
@@ -136,6 +137,7 @@ pub async fn unpack_backup(
     let deployment = phase.deployment(control).await?;
     super::refuse_without_hosts(&phase)?;
     let (backup, deployment, cluster) = (backup.to_owned(), deployment.name, deployment.etcd_cluster);
+    let identities = identities.clone();
     let unpack = backups::blocking(move || {
         // A path such as `.` has no name.
         let backup = std::fs::canonicalize(&backup).map_err(|error| unusable(&backup, error.to_string()))?;
@@ -151,7 +153,7 @@ pub async fn unpack_backup(
         let staging = Staging::in_directory(beside).map_err(backups::io_error(beside))?;
         backups::remove_abandoned(beside).map_err(backups::io_error(beside))?;
         let snapshot = staging.path().join("snapshot.db");
-        let manifest = backups::unpack_backup(&backup, &snapshot).map_err(|error| match error {
+        let manifest = backups::unpack_backup(&backup, &snapshot, &identities).map_err(|error| match error {
             BackupError::Damaged(why) => unusable(&backup, why),
             other => other,
         })?;

@@ -45,7 +45,9 @@ backup_status() { at_management get etcdbackup "$1" -o "jsonpath={.status.$2}"; 
 s3_up "$state/management/server.crt" "$state/management/server.key"
 at_management create secret generic s3 --from-file="caCert=$state/management/ca.crt" --from-literal="accessKey=$AWS_ACCESS_KEY_ID" \
   --from-literal="secretKey=$AWS_SECRET_ACCESS_KEY"
-backup frequent 'schedule: "* * * * *"' 'timeZone: Asia/Shanghai' | at_management apply --validate=false -f -
+age-keygen -o "$scratch/owner.key" 2>/dev/null
+owner=$(age-keygen -y "$scratch/owner.key")
+backup frequent 'schedule: "* * * * *"' 'timeZone: Asia/Shanghai' "recipients: [$owner]" | at_management apply --validate=false -f -
 has_backup() { [ -n "$(backup_status frequent lastSuccess)" ]; }
 eventually has_backup
 address=$(backup_status frequent lastSuccess)
@@ -56,14 +58,14 @@ at_management get etcdbackup -o wide
 # It changes nothing: prod stays as it was, also in the next minute.
 another() { [ "$(backup_status frequent lastSuccess)" != "$address" ] && has_backup; }
 eventually another
-backup frequent 'schedule: "* * * * *"' 'suspend: true' | at_management apply --validate=false -f -
+backup frequent 'schedule: "* * * * *"' 'suspend: true' "recipients: [$owner]" | at_management apply --validate=false -f -
 shows prod UpToDate 'True UpToDate'
 shows prod Drifted 'False NoDrift'
 is_over() { [ "$(at_management get runs -o 'jsonpath={.items[*].status.completionTime}' | wc -w)" = "$(at_management get runs -o name | wc -l)" ]; }
 eventually is_over
-AWS_ENDPOINT_URL_S3=$s3_url AWS_CA_BUNDLE=$state/management/ca.crt windlass etcd backups s3://backups/karmada/prod
+AWS_ENDPOINT_URL_S3=$s3_url AWS_CA_BUNDLE=$state/management/ca.crt windlass etcd backups s3://backups/karmada/prod --identity "$scratch/owner.key"
 exits 0
-says ' yes$'
+says ' yes, encrypted$'
 s3_requests | matches 'PUT /backups/karmada/prod/.*/manifest.json' || broken "no manifest was uploaded"
 ! grep -rlF "$AWS_SECRET_ACCESS_KEY" "$state/runs" "$state/operator.log" "$state/node.log" || broken "the secret key is in a record or log"
 # What cannot be written is a failure that is seen. A deployment that does not exist is none to wait for.

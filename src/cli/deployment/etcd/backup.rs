@@ -2,11 +2,12 @@
 
 use clap::Args;
 
+use super::keys::RecipientArgs;
 use super::store::{S3Args, S3WriteArgs, scratch_directory};
 use crate::cli::deployment::{SiteArgs, show};
 use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::backups::{BackupResult, BackupStore, BackupStores};
-use crate::deployment::etcd::backup;
+use crate::deployment::etcd::backup::{self, BackupRequest};
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
@@ -21,6 +22,11 @@ pub(super) struct BackupArgs {
     #[arg(long)]
     local: bool,
     #[command(flatten)]
+    recipients: RecipientArgs,
+    /// Keep the deployment's credentials in the backup, too: its authorities, keys and the encryption key of its Secrets; needs --recipient
+    #[arg(long)]
+    credentials: bool,
+    #[command(flatten)]
     s3: S3Args,
     #[command(flatten)]
     write: S3WriteArgs,
@@ -34,13 +40,21 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     let stores: Result<Vec<BackupStore>, CliError> =
         args.places.iter().map(|place| args.s3.backup_store(place, Some(&args.write))).collect();
     let stores = BackupStores { stores: stores?, scratch: scratch_directory()? };
+    let recipients = args.recipients.recipients()?;
     let mut command = args.site.command("etcd backup").option("--keep", args.keep);
     if args.local {
         command.arguments.push("--local".to_owned());
     }
     command.arguments.extend(args.places.iter().cloned());
     args.site.carry_out(command, &[], async |site, control| {
-        let Some(made) = backup::take_backup(site, &stores, args.keep, args.local, control).await? else {
+        let request = BackupRequest {
+            stores: &stores,
+            keep: args.keep,
+            is_local: args.local,
+            recipients: &recipients,
+            has_credentials: args.credentials,
+        };
+        let Some(made) = backup::take_backup(site, request, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         let text: String = made.copies.iter().map(describe).collect();
@@ -74,6 +88,12 @@ fn describe(made: &BackupResult) -> String {
             members => format!(", and the hashes of {members} members at this revision"),
         },
     );
+    if let Some(encryption) = &it.encryption {
+        text.push_str(&format!("  encrypted: {encryption}\n"));
+    }
+    if let Some(credentials) = &it.credentials {
+        text.push_str(&format!("  with {} files of credentials\n", credentials.files));
+    }
     for name in &made.removed {
         text.push_str(&format!("  removed {name}\n"));
     }

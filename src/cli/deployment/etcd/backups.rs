@@ -12,9 +12,10 @@ use prometheus_client::registry::Registry;
 use serde_json::json;
 
 use super::backup::mebibytes;
-use super::store::S3Args;
+use super::keys::IdentityArgs;
+use super::store::{S3Args, scratch_directory};
 use crate::cli::{CliError, ExitCode, launch, note, print};
-use crate::deployment::backups::{Backup, BackupError, Manifest};
+use crate::deployment::backups::{Backup, BackupError, Decryption, Manifest};
 use crate::deployment::lock;
 use crate::report::one_line;
 
@@ -30,6 +31,8 @@ pub(super) struct BackupsArgs {
     #[arg(short = 'o', long, value_enum, default_value_t = BackupsFormat::Table, value_name = "FORMAT")]
     format: BackupsFormat,
     #[command(flatten)]
+    identities: IdentityArgs,
+    #[command(flatten)]
     s3: S3Args,
 }
 
@@ -44,10 +47,15 @@ enum BackupsFormat {
 /// old.
 pub(super) fn print_backups(args: &BackupsArgs) -> Result<ExitCode, CliError> {
     let store = args.s3.backup_store(&args.place, None)?;
+    let identities = args.identities.identities()?;
+    let decryption = match identities.is_empty() {
+        true => None,
+        false => Some(Decryption { identities, scratch: scratch_directory()? }),
+    };
     let rows = launch::wait(async || {
         let mut rows = Vec::new();
         for backup in store.list().await? {
-            let verified = store.verify_backup(&backup).await;
+            let verified = store.verify_backup(&backup, decryption.as_ref()).await;
             rows.push(Row { backup, verified });
         }
         Ok::<_, BackupError>(rows)
@@ -191,6 +199,7 @@ fn table(rows: &[Row]) -> String {
             Err(_) => ["?", "?", "?", "?"].map(str::to_owned),
         };
         let verified = match &row.verified {
+            Ok(manifest) if manifest.encryption.is_some() => "yes, encrypted".to_owned(),
             Ok(_) => "yes".to_owned(),
             Err(why) => format!("no: {}", one_line(why)),
         };

@@ -3,7 +3,9 @@
 mod backup;
 mod backups;
 mod check;
+mod credentials;
 mod defrag;
+mod keys;
 mod member;
 mod monitoring;
 mod recover;
@@ -41,6 +43,8 @@ enum EtcdCommand {
     Backups(backups::BackupsArgs),
     /// Start the members of a cluster that lost its majority, or show what is left of it and how to restore it
     Recover(Box<recover::RecoverArgs>),
+    /// Write the credentials that a backup holds into a directory, for a controller that has lost them
+    Credentials(credentials::CredentialsArgs),
     /// Restore the cluster from a backup: every member from the same snapshot; the old data is kept
     Restore(Box<restore::RestoreArgs>),
 }
@@ -65,6 +69,7 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
         EtcdCommand::Monitoring(args) => monitoring::run_monitoring(args),
         EtcdCommand::Backups(args) => backups::print_backups(args),
         EtcdCommand::Recover(args) => recover::run_recover(args),
+        EtcdCommand::Credentials(args) => credentials::write_credentials(args),
         EtcdCommand::Restore(args) => restore::run_restore(args),
     }
 }

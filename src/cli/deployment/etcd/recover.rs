@@ -41,7 +41,7 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
             let store = args.s3.backup_store(place, None)?;
             launch::wait(async || {
                 for backup in store.list().await? {
-                    if store.verify_backup(&backup).await.is_ok() {
+                    if store.verify_backup(&backup, None).await.is_ok() {
                         return Ok(Some(backup));
                     }
                 }

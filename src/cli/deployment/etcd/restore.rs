@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::keys::IdentityArgs;
 use super::store::{S3Args, scratch_directory};
 use crate::cli::deployment::SiteArgs;
 use crate::cli::deployment::operation::{Consent, carry_out_operation};
@@ -45,6 +46,8 @@ pub(super) struct RestoreArgs {
     #[arg(long)]
     abandon: bool,
     #[command(flatten)]
+    identities: IdentityArgs,
+    #[command(flatten)]
     s3: S3Args,
     #[command(flatten)]
     site: SiteArgs,
@@ -57,6 +60,7 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
         None => None,
     };
     let scratch = if in_bucket.is_some() { scratch_directory()? } else { PathBuf::new() };
+    let identities = args.identities.identities()?;
     let mut command = args.site.command("etcd restore");
     command.arguments.push(match &args.backup {
         Some(backup) => backup.clone(),
@@ -80,7 +84,11 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
                     abandons: args.abandon,
                 };
                 let path = downloaded.as_ref().map_or_else(|| here.join(backup), |backup| backup.path.clone());
-                let backup = unpack_backup(site, &path, options, control).await?;
+                let unpacked_backup = unpack_backup(site, &path, &identities, options, control).await;
+                let backup = unpacked_backup.map_err(|error| match (error, &downloaded) {
+                    (Error::Backup(error), Some(downloaded)) => Error::Backup(error.of_download(downloaded)),
+                    (error, _) => error,
+                })?;
                 unpacked.insert(backup).operation.clone()
             }
             None if args.undo => Operation::RestoreEtcd(Restoration::Undo),

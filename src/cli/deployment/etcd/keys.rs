@@ -1,0 +1,66 @@
+//! Keys of age, with which backups are encrypted and decrypted.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+
+use crate::cli::{CliError, working_directory};
+use crate::deployment::backups::{Identities, Recipients};
+
+/// For whom backups are encrypted.
+#[derive(Debug, Args)]
+pub(super) struct RecipientArgs {
+    /// Encrypt the backup, so that only the owner of the secret key of this public key of age can restore it; may be given several times
+    #[arg(long, value_name = "AGE1...")]
+    recipient: Vec<String>,
+    /// A file with public keys of age, one per line; may be given several times
+    #[arg(long, value_name = "FILE")]
+    recipients_file: Vec<PathBuf>,
+}
+
+/// With what backups are decrypted.
+#[derive(Debug, Args)]
+pub(super) struct IdentityArgs {
+    /// A file with secret keys of age, as age-keygen writes it, to decrypt backups; may be given several times
+    #[arg(long, value_name = "FILE")]
+    identity: Vec<PathBuf>,
+}
+
+impl RecipientArgs {
+    pub(super) fn recipients(&self) -> Result<Recipients, CliError> {
+        let mut all = Recipients::default();
+        for key in &self.recipient {
+            // The key is not repeated: somebody may take the secret one for it.
+            let parsed = Recipients::parse(key).map_err(|why| anyhow!("--recipient: {why}"))?;
+            all = all.with(parsed);
+        }
+        for file in &self.recipients_file {
+            all = all.with(read_keys(file, Recipients::parse)?);
+        }
+        Ok(all)
+    }
+}
+
+impl IdentityArgs {
+    pub(super) fn identities(&self) -> Result<Identities, CliError> {
+        let mut all = Identities::default();
+        for file in &self.identity {
+            all = all.with(read_keys(file, Identities::parse)?);
+        }
+        Ok(all)
+    }
+}
+
+/// In bytes.
+const LARGEST: u64 = 1 << 20;
+
+fn read_keys<T>(file: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, CliError> {
+    let name = file.display();
+    let mut text = String::new();
+    let open = std::fs::File::open(working_directory()?.join(file));
+    let read = open.and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+    read.map_err(|error| anyhow!("cannot read {name}: {error}"))?;
+    Ok(parse(&text).map_err(|why| anyhow!("{name}: {why}"))?)
+}

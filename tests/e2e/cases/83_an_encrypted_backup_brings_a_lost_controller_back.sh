@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# Takes its turn: every third day.
+# A backup that is encrypted, with the credentials in it: with the secret key, and nothing else, a new controller restores the cluster on
+# empty hosts. Without the key, nobody can; the program age can decrypt it, too.
+. "$ROOT/tests/e2e/bucket.sh"
+a_cluster
+mapfile -t deployment < <(apply_arguments)
+deployment+=(-e etcd_settle_seconds=1)
+trap 's3_down; rm -rf "$scratch" || true' EXIT
+s3_up
+export AWS_ENDPOINT_URL_S3=$s3_url XDG_CACHE_HOME=$scratch/cache
+place=s3://backups/karmada/prod
+for name in owner other; do
+  age-keygen -o "$scratch/$name.key" 2>/dev/null
+  age-keygen -y "$scratch/$name.key" >"$scratch/$name.pub"
+done
+owner=$(cat "$scratch/owner.pub")
+
+# What cannot be kept as it was asked for is refused before a host is asked for a snapshot.
+windlass etcd backup "$scratch/backups" --credentials "${deployment[@]}"
+exits 1
+says 'credentials are kept in encrypted backups only'
+says 'hint: --recipient AGE1'
+windlass etcd backup "$scratch/backups" --recipient "$(grep SECRET "$scratch/owner.key")" "${deployment[@]}"
+exits 1
+says '^error: --recipient: it is a secret key; its public key is needed, which age-keygen -y prints'
+! grep -q "$(grep SECRET "$scratch/owner.key")" "$output" || broken "the secret key is in the output"
+windlass etcd backup "$scratch/backups" --recipients-file "$scratch/owner.key" "${deployment[@]}"
+exits 1
+says 'owner.key: line 3: it is a secret key'
+! grep -q "$(grep SECRET "$scratch/owner.key")" "$output" || broken "the secret key is in the output"
+[ ! -e "$scratch/backups" ] || broken "a refused backup made the directory"
+
+etcdctl put e2e "only the owner may read this"
+windlass etcd backup $place "$scratch/backups" --credentials --recipients-file "$scratch/owner.pub" "${deployment[@]}"
+exits 0
+says "encrypted: age, to $owner"
+says 'with [0-9]+ files of credentials'
+backup=$(sed -nE "s#^($scratch/backups/.*)#\1#p" "$output")
+in_bucket=$(sed -nE "s#^($place/.*)#\1#p" "$output")
+! grep -rqa "only the owner" "$backup" || broken "the backup is not encrypted"
+! grep -rqa "PRIVATE KEY" "$backup" || broken "the credentials are not encrypted"
+# Without windlass.
+age --decrypt --identity "$scratch/owner.key" "$backup/snapshot.db.zst.age" | zstd --decompress --stdout >"$scratch/raw.db"
+[ "$(sha256sum <"$scratch/raw.db")" = "$(jq -r .sha256 "$backup/manifest.json")  -" ] || broken "age decrypts something else"
+age --decrypt --identity "$scratch/owner.key" "$backup/credentials.tar.zst.age" | zstd --decompress --stdout | tar -t >"$scratch/names"
+grep -qx etcd/ca.key "$scratch/names" || broken "the credentials have no key of the authority"
+
+for where in $place "$scratch/backups"; do
+  windlass etcd backups "$where"
+  exits 0
+  says ' yes, encrypted$'
+  windlass etcd backups "$where" --identity "$scratch/owner.key"
+  exits 0
+  says ' yes, encrypted$'
+  windlass etcd backups "$where" --identity "$scratch/other.key"
+  exits 2
+  says ' no: none of the identities decrypts it'
+done
+windlass etcd restore "$backup" --name karmada "${deployment[@]}"
+exits 1
+says "the backup $backup cannot be used: it is encrypted .*; --identity FILE names the file with a secret key of these; nothing was changed"
+windlass etcd restore "$in_bucket" --identity "$scratch/other.key" --name karmada "${deployment[@]}"
+exits 1
+says "the backup $in_bucket cannot be used: none of the identities decrypts it .*; nothing was changed"
+windlass etcd restore "$backup" --identity "$scratch/owner.pub" --name karmada "${deployment[@]}"
+exits 1
+says 'owner.pub: it is no secret key of age'
+[ -z "$(find "$scratch/cache" "$scratch/backups" -name '*.db')" ] || broken "a decrypted snapshot is left"
+
+# All hosts and the controller are lost: what is left is the bucket and the key.
+etcdctl put e2e "not in the backup"
+# The hosts' own files are below the usual cache.
+for h in h1 h2 h3; do (unset XDG_CACHE_HOME && hosts reset $h); done
+rm -rf "$state/credentials" "$scratch/backups" "$scratch/cache"
+windlass etcd credentials "$in_bucket" "$state/credentials" --identity "$scratch/other.key"
+exits 1
+[ ! -e "$state/credentials" ] || broken "credentials are written without the key"
+windlass etcd credentials "$in_bucket" "$state/credentials" --identity "$scratch/owner.key"
+exits 0
+says "^$state/credentials/etcd/ca.key$"
+[ "$(stat -c %a "$state/credentials" "$state/credentials/etcd/ca.key" | xargs)" = "700 600" ] || broken "others can read the credentials"
+windlass etcd credentials "$in_bucket" "$state/credentials" --identity "$scratch/owner.key"
+exits 1
+says 'is there, and is not an empty directory; nothing was written'
+etcd_playbook -e etcd_settle_seconds=1
+exits 0
+windlass etcd restore "$in_bucket" --identity "$scratch/owner.key" --name karmada "${deployment[@]}"
+exits 0
+[ "$(etcdctl get e2e --print-value-only)" = "only the owner may read this" ] || broken "the restored cluster has not what the backup has"
+windlass etcd restore --release --name karmada "${deployment[@]}"
+exits 0
+healthy
+[ -z "$(find "$scratch/cache" -type f)" ] || broken "files are left"
+! grep -rlF "$(grep SECRET "$scratch/owner.key")" "$state/runs" || broken "the secret key is in the record of a run"
