@@ -54,10 +54,13 @@ pub struct EtcdBackupSpec {
     /// Whether no backup begins.
     #[serde(default)]
     pub suspend: bool,
-    /// How many snapshots to keep.
+    /// How many of the newest snapshots to keep.
     #[serde(default = "seven")]
     #[schemars(range(min = 1, max = 10_000))]
     pub keep: i32,
+    /// Which older snapshots to keep besides (default: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<RetentionRules>,
     /// The public keys of age of those who can decrypt them (default: they are not encrypted).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(max = 128)))]
@@ -66,6 +69,36 @@ pub struct EtcdBackupSpec {
     pub recipients: Vec<String>,
     /// Where to store them.
     pub storage: Storage,
+}
+
+/// Of which times snapshots are kept: of each period that has some, the newest. Hours and days are those of UTC.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RetentionRules {
+    /// All that are at most so many days older than the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub within_days: Option<i32>,
+    /// Of so many hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub hourly: Option<i32>,
+    /// Of so many days.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub daily: Option<i32>,
+    /// Of so many weeks, which begin on Monday.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub weekly: Option<i32>,
+    /// Of so many months.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub monthly: Option<i32>,
+    /// Of so many years.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub yearly: Option<i32>,
 }
 
 /// Restores a deployment's etcd from a snapshot.

@@ -1,10 +1,13 @@
 //! A backup of etcd, as an `EtcdBackup` of the API says.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::RunResult;
 use crate::connection::Confinement;
-use crate::deployment::backups::{BackupBucket, BackupError, BackupStore, BackupStores, Recipients, TakenBackup};
+use crate::deployment::backups::{
+    BackupBucket, BackupError, BackupStore, BackupStores, Recipients, Retention, TakenBackup,
+};
 use crate::deployment::etcd::backup::{BackupRequest, take_backup};
 use crate::deployment::{Control, Error, Outcome, Site};
 use crate::kubernetes::{Cluster, LIVE};
@@ -46,7 +49,7 @@ pub(super) async fn back_up(
         }
         let recipients = match spec.recipients.is_empty() {
             true => Recipients::default(),
-            false => Recipients::parse(&spec.recipients.join("\n")).map_err(|why| format!("recipients: {why}"))?,
+            false => Recipients::from_lines(&spec.recipients.join("\n")).map_err(|why| format!("recipients: {why}"))?,
         };
         let bucket = spec.storage.s3.as_ref().ok_or("storage.path is refused: an operator keeps backups in buckets")?;
         let settings = settings(&asked, &of, bucket)?;
@@ -63,15 +66,30 @@ pub(super) async fn back_up(
             Err(why) => return Ok(RunResult::refused("BackupRefused", why)),
         };
     let stores = BackupStores { stores: vec![BackupStore::Bucket(Arc::new(bucket))], scratch };
-    let keep = usize::try_from(spec.keep).ok();
+    let retention = retention(&spec);
     // Who writes an EtcdBackup chooses who can decrypt it, so it holds no keys of the deployment.
     let request =
-        BackupRequest { stores: &stores, keep, is_local: false, recipients: &recipients, has_credentials: false };
+        BackupRequest { stores: &stores, retention, is_local: false, recipients: &recipients, has_credentials: false };
     match take_backup(site, request, control).await {
         Ok(None) => Ok(RunResult::of_outcome(Outcome::Interrupted, "")),
         Ok(Some(taken)) => Ok(taken_result(&taken, |text| short_message(&site.keyring.hidden.hide(text)))),
         Err(Error::Backup(why)) => Ok(RunResult::refused("BackupFailed", failure(&why))),
         Err(error) => Err(error),
+    }
+}
+
+fn retention(spec: &EtcdBackupSpec) -> Retention {
+    let count = |count: Option<i32>| count.and_then(|count| usize::try_from(count).ok());
+    let rules = spec.retention.clone().unwrap_or_default();
+    let days = rules.within_days.and_then(|days| u64::try_from(days).ok());
+    Retention {
+        last: count(Some(spec.keep)),
+        within: days.map(|days| Duration::from_secs(days * 24 * 60 * 60)),
+        hourly: count(rules.hourly),
+        daily: count(rules.daily),
+        weekly: count(rules.weekly),
+        monthly: count(rules.monthly),
+        yearly: count(rules.yearly),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn check_identity(key: &str) -> Result<(), String> {
 }
 
 /// Encrypts what `write` writes. Gives `to` back.
-pub(super) fn encrypt<W: Write>(
+pub(super) fn encrypt_file<W: Write>(
     to: W,
     encryption: &Encryption,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -40,7 +40,7 @@ pub(super) fn encrypt<W: Write>(
 
 /// # Errors
 /// No identity decrypts it, or it is damaged.
-pub(super) fn decrypt<'a>(
+pub(super) fn decrypt_file<'a>(
     from: impl Read + 'a,
     encryption: &Encryption,
     identities: &Identities,

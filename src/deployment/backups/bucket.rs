@@ -10,8 +10,9 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::directory::parse_manifest;
 use super::error::{BackupError, io_error};
-use super::history::{check_history, superseded};
+use super::history::check_history;
 use super::prepare::Prepared;
+use super::retention::Retention;
 use super::staging::{Staging, prepare_directory, remove_abandoned};
 use super::{
     Backup, BackupResult, CREDENTIALS, ENCRYPTED_SNAPSHOT, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT,
@@ -36,6 +37,20 @@ pub struct DownloadedBackup {
 
 /// What the files of a backup may be called, except the manifest.
 const PARTS: [&str; 3] = [SNAPSHOT, ENCRYPTED_SNAPSHOT, CREDENTIALS];
+impl DownloadedBackup {
+    /// An error about it, with its address instead of the place of the copy.
+    #[must_use]
+    pub fn with_address(&self, error: BackupError) -> BackupError {
+        let path = self.address.clone();
+        match error {
+            BackupError::Unusable { why, .. } => BackupError::Unusable { path, why },
+            BackupError::Foreign { found, wanted, .. } => BackupError::Foreign { path, found, wanted },
+            BackupError::HoldsNoCredentials { .. } => BackupError::HoldsNoCredentials { path },
+            other => other,
+        }
+    }
+}
+
 /// How many manifests are read at the same time.
 const READERS: usize = 8;
 /// A snapshot without a manifest is of an upload that did not end, if it is so much older than a new one, in seconds.
@@ -183,7 +198,7 @@ impl BackupBucket {
         &self,
         files: &Path,
         prepared: &Prepared,
-        keep: Option<usize>,
+        retention: &Retention,
     ) -> Result<BackupResult, BackupError> {
         let files_before = self.list_files(&self.prefix).await?;
         let earlier = self.read_manifests(&files_before).await?;
@@ -216,10 +231,11 @@ impl BackupBucket {
                 }
             }
         }
-        match (keep, &prepared.doubt) {
-            (Some(_), Some(doubt)) => made.kept = Some(doubt.clone()),
-            (Some(keep), None) => {
-                for backup in superseded(earlier, &made.backup, keep, |backup| backup.manifest.is_ok()) {
+        match &prepared.doubt {
+            _ if retention.keeps_all() => {}
+            Some(doubt) => made.kept = Some(doubt.clone()),
+            None => {
+                for backup in retention.superseded(earlier, &made.backup, |backup| backup.manifest.is_ok()) {
                     // One without a manifest that can be read is not among them.
                     let Ok(manifest) = &backup.manifest else { continue };
                     match self.remove(&backup.name, manifest).await {
@@ -231,7 +247,6 @@ impl BackupBucket {
                     }
                 }
             }
-            (None, _) => {}
         }
         Ok(made)
     }

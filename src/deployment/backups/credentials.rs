@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::age_format::decrypt;
+use super::age_format::decrypt_file;
 use super::directory::{manifest, verify};
 use super::encryption::{Encryption, Identities};
 use super::error::{BackupError, io_error};
@@ -13,7 +13,7 @@ use super::files::{open_regular, write_packed};
 use super::{CREDENTIALS, PackedCredentials};
 use crate::credentials::{CredentialFile, CredentialFiles, write_files};
 
-/// Of all files together, in bytes. Whoever knows a public key can encrypt something large.
+/// Of all files together, in bytes. Everybody who knows a public key can encrypt something large.
 const LARGEST: u64 = 64 << 20;
 
 /// Writes the credentials into an encrypted file in `directory`.
@@ -52,7 +52,7 @@ pub fn unpack_credentials(backup: &Path, to: &Path, identities: &Identities) -> 
     // Also the snapshot: a backup that is damaged is not what anybody made.
     verify(backup, &Identities::default()).map_err(unusable)?;
     let file = open_regular(&backup.join(CREDENTIALS)).map_err(|error| unusable(error.to_string()))?;
-    let decrypted = decrypt(BufReader::new(file), encryption, identities).map_err(unusable)?;
+    let decrypted = decrypt_file(BufReader::new(file), encryption, identities).map_err(unusable)?;
     let files = read_archive(decrypted).map_err(|error| unusable(format!("damaged credentials: {error}")))?;
     let is_empty = match fs::read_dir(to) {
         Ok(mut entries) => entries.next().is_none(),

@@ -5,12 +5,13 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::age_format::decrypt;
+use super::age_format::decrypt_file;
 use super::encryption::Identities;
 use super::error::{BackupError, io_error};
 use super::files::{digest_of, open_regular, sync, verify_raw};
-use super::history::{check_history, superseded};
+use super::history::check_history;
 use super::prepare::Prepared;
+use super::retention::Retention;
 use super::staging::{Staging, remove_abandoned};
 use super::{
     Backup, BackupResult, CREDENTIALS, ENCRYPTED_LAYOUT, ENCRYPTED_SNAPSHOT, LARGEST_MANIFEST, LAYOUT, MANIFEST,
@@ -25,7 +26,7 @@ pub(super) fn keep_in_directory(
     directory: &Path,
     staging: Staging,
     prepared: &Prepared,
-    keep: Option<usize>,
+    retention: &Retention,
 ) -> Result<BackupResult, BackupError> {
     let earlier = list_backups(directory).map_err(io_error(directory))?;
     let manifest = &prepared.manifest;
@@ -48,20 +49,20 @@ pub(super) fn keep_in_directory(
     if let Err(error) = remove_abandoned(directory) {
         made.failures.push(format!("an abandoned backup cannot be removed: {error}"));
     }
-    match (keep, &prepared.doubt) {
-        (Some(_), Some(doubt)) => made.kept = Some(doubt.clone()),
-        (Some(keep), None) => match prune(directory, &made.backup, keep) {
+    match &prepared.doubt {
+        _ if retention.keeps_all() => {}
+        Some(doubt) => made.kept = Some(doubt.clone()),
+        None => match prune(directory, &made.backup, retention) {
             Ok(removed) => made.removed = removed,
             Err(error) => made.failures.push(format!("older ones cannot be removed: {error}")),
         },
-        (None, _) => {}
     }
     Ok(made)
 }
 
-/// Removes all complete backups except the newest `keep`. Never the one that was just verified.
-fn prune(directory: &Path, newest: &Backup, keep: usize) -> io::Result<Vec<String>> {
-    let old = superseded(list_backups(directory)?, newest, keep, is_whole);
+/// Removes the complete backups that no rule wants. Never the one that was just verified.
+fn prune(directory: &Path, newest: &Backup, retention: &Retention) -> io::Result<Vec<String>> {
+    let old = retention.superseded(list_backups(directory)?, newest, is_whole);
     for backup in &old {
         // It loses its manifest first: one that is half removed is no backup.
         fs::remove_file(backup.path.join(MANIFEST))?;
@@ -150,7 +151,7 @@ fn open_snapshot(backup: &Path, manifest: &Manifest, identities: &Identities) ->
     let file = BufReader::new(open_regular(&backup.join(name)).map_err(unreadable)?);
     let packed: Box<dyn Read> = match &manifest.encryption {
         None => Box::new(file),
-        Some(encryption) => decrypt(file, encryption, identities)?,
+        Some(encryption) => decrypt_file(file, encryption, identities)?,
     };
     let unpacked = zstd::Decoder::new(packed).map_err(unreadable)?;
     Ok(Box::new(unpacked.take(manifest.size.saturating_add(1))))

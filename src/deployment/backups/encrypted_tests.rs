@@ -1,5 +1,7 @@
 //! Encrypted backups are made, and decrypted by those who have the key.
 
+#![cfg(feature = "age")]
+
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -17,7 +19,7 @@ fn keys() -> [(Identities, Recipients); 2] {
             use age::secrecy::ExposeSecret as _;
             secret.to_string().expose_secret().to_owned()
         });
-        (Identities::parse(&text).unwrap(), Recipients::parse(&secret.to_public().to_string()).unwrap())
+        (Identities::from_lines(&text).unwrap(), Recipients::from_lines(&secret.to_public().to_string()).unwrap())
     })
 }
 
@@ -30,7 +32,7 @@ fn encrypt(
     let staging = Staging::in_directory(directory).unwrap();
     fs::write(staging.path().join("snapshot.db"), content).unwrap();
     let prepared = prepare_backup(&staging, taken(content, 5), "karmada".into(), recipients, credentials).unwrap();
-    keep_in_directory(directory, staging, &prepared, None).unwrap()
+    keep_in_directory(directory, staging, &prepared, &Retention::default()).unwrap()
 }
 
 #[test]
@@ -58,7 +60,7 @@ fn only_those_whom_a_backup_is_encrypted_for_can_restore_it() {
     assert_eq!(made.manifest.layout, 2);
     // For both.
     let both = tempfile::tempdir().unwrap();
-    let made = encrypt(both.path(), &content, &to_owner.with(to_other), None);
+    let made = encrypt(both.path(), &content, &to_owner.and(to_other), None);
     for identities in [&owner, &other] {
         assert!(verify(&made.backup.path, identities).is_ok());
     }
@@ -143,12 +145,12 @@ fn an_archive_of_credentials_stays_in_its_directory() {
 fn a_key_that_cannot_be_used_is_not_repeated() {
     let secret = "AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ";
     for text in [secret, "age1qqqq", "age1", "ssh-ed25519 AAAA", ""] {
-        let why = Recipients::parse(text).unwrap_err();
+        let why = Recipients::from_lines(text).unwrap_err();
         assert!(text.is_empty() || !why.contains(text.split(' ').next_back().unwrap()) || text == "age1", "{why}");
     }
-    assert!(Recipients::parse(secret).unwrap_err().starts_with("it is a secret key"));
+    assert!(Recipients::from_lines(secret).unwrap_err().starts_with("it is a secret key"));
     for text in ["", "# only a comment\n", "AGE-SECRET-KEY-1QQQQ", "age-encryption.org/v1\n-> scrypt"] {
-        let why = Identities::parse(text).unwrap_err();
+        let why = Identities::from_lines(text).unwrap_err();
         assert!(!why.contains("QQQQ"), "{why}");
     }
 }

@@ -33,11 +33,11 @@ impl Recipients {
     ///
     /// # Errors
     /// There is none, or a line is no public key. The line is not in the error: it may be a secret key.
-    pub fn parse(text: &str) -> Result<Recipients, String> {
+    pub fn from_lines(text: &str) -> Result<Recipients, String> {
         let keys: Vec<String> = parse_lines(text, check_recipient)?.into_iter().map(str::to_owned).collect();
         match keys.is_empty() {
             true => Err("there is no public key of age, which begins with age1".to_owned()),
-            false => Ok(Recipients::default().with(Recipients(keys))),
+            false => Ok(Recipients::default().and(Recipients(keys))),
         }
     }
 
@@ -47,7 +47,7 @@ impl Recipients {
 
     /// All of both, each once.
     #[must_use]
-    pub fn with(mut self, others: Recipients) -> Recipients {
+    pub fn and(mut self, others: Recipients) -> Recipients {
         self.0.extend(others.0);
         self.0.sort_unstable();
         self.0.dedup();
@@ -73,7 +73,7 @@ impl Identities {
     ///
     /// # Errors
     /// There is none, or a line is no secret key. The line is not in the error.
-    pub fn parse(text: &str) -> Result<Identities, String> {
+    pub fn from_lines(text: &str) -> Result<Identities, String> {
         if text.starts_with("-----BEGIN AGE ENCRYPTED FILE") || text.starts_with("age-encryption.org/") {
             return Err("it is encrypted itself, with a passphrase; decrypt it first: age --decrypt FILE".to_owned());
         }
@@ -85,7 +85,7 @@ impl Identities {
     }
 
     #[must_use]
-    pub fn with(mut self, others: Identities) -> Identities {
+    pub fn and(mut self, others: Identities) -> Identities {
         self.0.extend(others.0);
         self
     }

@@ -3,8 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::bucket::DownloadedBackup;
-
 /// Why a backup was not made, or cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -63,20 +61,6 @@ pub enum BackupError {
         "{} is there, and is damaged: windlass etcd backups says how; nothing was copied\nhint: remove it, and run this again", path.display()
     )]
     DamagedCopy { path: PathBuf },
-}
-
-impl BackupError {
-    /// About a backup that was downloaded: with its address, and not the place of the copy.
-    #[must_use]
-    pub fn of_download(self, downloaded: &DownloadedBackup) -> BackupError {
-        let path = downloaded.address.clone();
-        match self {
-            BackupError::Unusable { why, .. } => BackupError::Unusable { path, why },
-            BackupError::Foreign { found, wanted, .. } => BackupError::Foreign { path, found, wanted },
-            BackupError::HoldsNoCredentials { .. } => BackupError::HoldsNoCredentials { path },
-            other => other,
-        }
-    }
 }
 
 pub(in crate::deployment) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BackupError {

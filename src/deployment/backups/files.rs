@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::age_format::encrypt;
+use super::age_format::encrypt_file;
 use super::encryption::Encryption;
 use super::error::{BackupError, io_error};
 use crate::deployment::plan::digest_to_hex;
@@ -98,7 +98,7 @@ pub(super) fn write_packed(
     let mut to = Digesting { to: file, size: 0, digest: Sha256::new() };
     match encryption {
         None => compress(&mut to)?,
-        Some(encryption) => to = encrypt(to, encryption, compress)?,
+        Some(encryption) => to = encrypt_file(to, encryption, compress)?,
     }
     to.to.sync_all()?;
     Ok((to.size, digest_to_hex(to.digest)))

@@ -1,4 +1,4 @@
-//! What the backups that are there say about a new one, and which of them are no longer wanted. It does not matter where they are.
+//! What the backups that are there say about a new one. It does not matter where they are.
 
 use std::path::Path;
 
@@ -40,21 +40,4 @@ pub(super) fn check_history<'a>(
             })
         }
     }
-}
-
-/// All good backups of the cluster of `newest` except the newest `keep`, and never `newest` itself.
-pub(super) fn superseded(
-    mut all: Vec<Backup>,
-    newest: &Backup,
-    keep: usize,
-    is_good: impl Fn(&Backup) -> bool,
-) -> Vec<Backup> {
-    // Those of an earlier cluster stay: they may be all that is left of it. So do damaged ones, which do not count either.
-    let cluster_of = |backup: &Backup| backup.manifest.as_ref().ok().map(|manifest| manifest.cluster_id.clone());
-    all.retain(|backup| backup.name != newest.name && cluster_of(backup) == cluster_of(newest));
-    all.retain(is_good);
-    // The newest ones come first. Clocks can be wrong; revisions only grow.
-    let age = |backup: &Backup| backup.manifest.as_ref().map_or((0, 0), |found| (found.revision, found.taken));
-    all.sort_by_key(|backup| std::cmp::Reverse(age(backup)));
-    all.split_off(keep.saturating_sub(1).min(all.len()))
 }

@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod history;
 mod prepare;
+mod retention;
 mod staging;
 mod store;
 
@@ -27,6 +28,7 @@ pub use encryption::{Encryption, Identities, Recipients};
 pub use error::BackupError;
 pub(super) use error::io_error;
 pub(super) use prepare::prepare_backup;
+pub use retention::Retention;
 pub(super) use staging::{PARTIAL, Staging, remove_abandoned};
 pub(super) use store::blocking;
 pub use store::{BackupStore, BackupStores, Decryption};
@@ -244,7 +246,7 @@ pub(super) fn time_text(seconds: u64) -> String {
     time(seconds).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-#[cfg(all(test, feature = "age"))]
+#[cfg(test)]
 mod encrypted_tests;
 #[cfg(test)]
 mod tests;

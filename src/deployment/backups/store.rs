@@ -9,6 +9,7 @@ use super::encryption::Identities;
 use super::error::{BackupError, io_error};
 use super::files::{digest, sync};
 use super::prepare::Prepared;
+use super::retention::Retention;
 use super::staging::{Staging, prepare_directory, remove_abandoned};
 use super::{Backup, BackupResult, MANIFEST, Manifest};
 
@@ -112,20 +113,20 @@ impl BackupStores {
         &self,
         staging: Staging,
         prepared: Prepared,
-        keep: Option<usize>,
+        retention: Retention,
     ) -> Result<(Vec<BackupResult>, Vec<String>), BackupError> {
         if let [BackupStore::Directory(directory)] = self.stores.as_slice() {
             let directory = directory.clone();
-            let kept = blocking(move || keep_in_directory(&directory, staging, &prepared, keep)).await?;
+            let kept = blocking(move || keep_in_directory(&directory, staging, &prepared, &retention)).await?;
             return Ok((vec![kept], Vec::new()));
         }
         let (mut copies, mut errors) = (Vec::new(), Vec::new());
         for store in &self.stores {
             let kept = match store {
-                BackupStore::Bucket(bucket) => bucket.keep_in_bucket(staging.path(), &prepared, keep).await,
+                BackupStore::Bucket(bucket) => bucket.keep_in_bucket(staging.path(), &prepared, &retention).await,
                 BackupStore::Directory(directory) => {
                     let (directory, files, prepared) = (directory.clone(), staging.path().to_owned(), prepared.clone());
-                    blocking(move || copy_to_directory(&directory, &files, &prepared, keep)).await
+                    blocking(move || copy_to_directory(&directory, &files, &prepared, &retention)).await
                 }
             };
             match kept {
@@ -148,7 +149,7 @@ fn copy_to_directory(
     directory: &Path,
     files: &Path,
     prepared: &Prepared,
-    keep: Option<usize>,
+    retention: &Retention,
 ) -> Result<BackupResult, BackupError> {
     prepare_directory(directory)?;
     let staging = Staging::in_directory(directory).map_err(io_error(directory))?;
@@ -165,7 +166,7 @@ fn copy_to_directory(
             return Err(BackupError::Damaged("its copy differs from it".to_owned()));
         }
     }
-    keep_in_directory(directory, staging, prepared, keep)
+    keep_in_directory(directory, staging, prepared, retention)
 }
 
 /// On a thread that may wait.

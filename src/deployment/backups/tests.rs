@@ -51,7 +51,8 @@ pub(super) fn back_up(
     let staging = Staging::in_directory(directory).unwrap();
     fs::write(staging.path().join("snapshot.db"), content).unwrap();
     let prepared = prepare_backup(&staging, taken, "karmada".into(), &Recipients::default(), None)?;
-    keep_in_directory(directory, staging, &prepared, keep)
+    let retention = Retention { last: keep, ..Retention::default() };
+    keep_in_directory(directory, staging, &prepared, &retention)
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(super) fn check_identity(_: &str) -> Result<(), String> {
     Err(MISSING.to_owned())
 }
 
-pub(super) fn encrypt<W: Write>(
+pub(super) fn encrypt_file<W: Write>(
     _: W,
     _: &Encryption,
     _: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -22,7 +22,7 @@ pub(super) fn encrypt<W: Write>(
     Err(io::Error::other(MISSING))
 }
 
-pub(super) fn decrypt<'a>(
+pub(super) fn decrypt_file<'a>(
     _: impl Read + 'a,
     encryption: &Encryption,
     _: &Identities,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::ask;
-use crate::deployment::backups::{self, BackupError, BackupStores, PARTIAL, Recipients, SnapshotReport, TakenBackup};
+use crate::deployment::backups::{
+    self, BackupError, BackupStores, PARTIAL, Recipients, Retention, SnapshotReport, TakenBackup,
+};
 use crate::deployment::{Control, Error, Outcome, Site};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
@@ -13,8 +15,8 @@ use crate::value::{Value, Vars};
 #[derive(Clone, Copy)]
 pub struct BackupRequest<'a> {
     pub stores: &'a BackupStores,
-    /// How many to keep in each place. None: all.
-    pub keep: Option<usize>,
+    /// What is kept in each place.
+    pub retention: Retention,
     /// Of the newest local backup of the hosts, instead of a new snapshot.
     pub is_local: bool,
     pub recipients: &'a Recipients,
@@ -31,7 +33,7 @@ pub async fn take_backup(
     request: BackupRequest<'_>,
     control: &Control,
 ) -> Result<Option<TakenBackup>, Error> {
-    let BackupRequest { stores, keep, is_local: local, recipients, has_credentials } = request;
+    let BackupRequest { stores, retention, is_local: local, recipients, has_credentials } = request;
     if has_credentials && recipients.is_empty() {
         return Err(BackupError::CredentialsInClear.into());
     }
@@ -86,7 +88,7 @@ pub async fn take_backup(
         Ok::<_, BackupError>((staging, prepared))
     };
     let (staging, prepared) = backups::blocking(prepare).await?;
-    let Some((copies, not_kept)) = unless_stopped(control, stores.keep(staging, prepared, keep)).await? else {
+    let Some((copies, not_kept)) = unless_stopped(control, stores.keep(staging, prepared, retention)).await? else {
         return Ok(None);
     };
     failures.extend(not_kept);

@@ -138,8 +138,12 @@ nothing_left
 windlass etcd restore --release --name karmada "${deployment[@]}"
 exits 0
 # A new cluster, beside the backups of the one before.
-windlass etcd backup $place --keep 1 "${deployment[@]}"
+windlass etcd backup $place "${deployment[@]}"
 exits 0
+etcdctl put e2e five
+windlass etcd backup $place --keep-daily 1 --keep-monthly 12 "${deployment[@]}"
+exits 0
+says '^  removed [0-9TZ]+-r[0-9a-f-]+$'
 windlass etcd backups $place
 exits 0
 [ "$(grep -c ' yes$' "$output")" = 5 ] || broken "backups of the cluster before the restore are removed"

@@ -66,7 +66,8 @@ says "the backup $in_bucket cannot be used: none of the identities decrypts it .
 windlass etcd restore "$backup" --identity "$scratch/owner.pub" --name karmada "${deployment[@]}"
 exits 1
 says 'owner.pub: it is no secret key of age'
-[ -z "$(find "$scratch/cache" "$scratch/backups" -name '*.db')" ] || broken "a decrypted snapshot is left"
+found=$(find "$scratch/cache" "$scratch/backups" -name '*.db')
+[ -z "$found" ] || broken "a decrypted snapshot is left"
 
 # All hosts and the controller are lost: what is left is the bucket and the key.
 etcdctl put e2e "not in the backup"
@@ -91,5 +92,6 @@ exits 0
 windlass etcd restore --release --name karmada "${deployment[@]}"
 exits 0
 healthy
-[ -z "$(find "$scratch/cache" -type f)" ] || broken "files are left"
+found=$(find "$scratch/cache" -type f)
+[ -z "$found" ] || broken "files are left"
 ! grep -rlF "$(grep SECRET "$scratch/owner.key")" "$state/runs" || broken "the secret key is in the record of a run"

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::keys::RecipientArgs;
+use super::retention::RetentionArgs;
 use super::store::{S3Args, S3WriteArgs, scratch_directory};
 use crate::cli::deployment::{SiteArgs, show};
 use crate::cli::{CliError, ExitCode, note};
@@ -15,9 +16,8 @@ pub(super) struct BackupArgs {
     /// AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL_S3 in the environment); may be given several times
     #[arg(value_name = "PLACE", required = true)]
     places: Vec<String>,
-    /// How many backups to keep in each place; older ones are removed after the new one is complete (default: all)
-    #[arg(long, value_name = "N")]
-    keep: Option<usize>,
+    #[command(flatten)]
+    retention: RetentionArgs,
     /// Copy the newest local backup of the members' hosts instead of taking a snapshot; needs no member that runs
     #[arg(long)]
     local: bool,
@@ -41,7 +41,7 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
         args.places.iter().map(|place| args.s3.backup_store(place, Some(&args.write))).collect();
     let stores = BackupStores { stores: stores?, scratch: scratch_directory()? };
     let recipients = args.recipients.recipients()?;
-    let mut command = args.site.command("etcd backup").option("--keep", args.keep);
+    let mut command = args.retention.of_command(args.site.command("etcd backup"));
     if args.local {
         command.arguments.push("--local".to_owned());
     }
@@ -49,7 +49,7 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
     args.site.carry_out(command, &[], async |site, control| {
         let request = BackupRequest {
             stores: &stores,
-            keep: args.keep,
+            retention: args.retention.retention(),
             is_local: args.local,
             recipients: &recipients,
             has_credentials: args.credentials,

@@ -84,7 +84,7 @@ pub(super) fn print_backups(args: &BackupsArgs) -> Result<ExitCode, CliError> {
 }
 
 /// `26h`: a whole number with s, m, h or d.
-fn parse_age(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
     let wrong = || "it must be a whole number with s, m, h or d, such as 26h".to_owned();
     let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
     let seconds = match unit {

@@ -37,7 +37,7 @@ pub(super) fn write_credentials(args: &CredentialsArgs) -> Result<ExitCode, CliE
     let backup = downloaded.as_ref().map_or_else(|| here.join(&args.backup), |backup| backup.path.clone());
     let to = here.join(&args.to);
     let paths = unpack_credentials(&backup, &to, &identities).map_err(|error| match &downloaded {
-        Some(downloaded) => error.of_download(downloaded),
+        Some(downloaded) => downloaded.with_address(error),
         None => error,
     });
     let paths = paths.map_err(anyhow::Error::new)?;

@@ -33,11 +33,11 @@ impl RecipientArgs {
         let mut all = Recipients::default();
         for key in &self.recipient {
             // The key is not repeated: somebody may take the secret one for it.
-            let parsed = Recipients::parse(key).map_err(|why| anyhow!("--recipient: {why}"))?;
-            all = all.with(parsed);
+            let parsed = Recipients::from_lines(key).map_err(|why| anyhow!("--recipient: {why}"))?;
+            all = all.and(parsed);
         }
         for file in &self.recipients_file {
-            all = all.with(read_keys(file, Recipients::parse)?);
+            all = all.and(read_keys(file, Recipients::from_lines)?);
         }
         Ok(all)
     }
@@ -47,7 +47,7 @@ impl IdentityArgs {
     pub(super) fn identities(&self) -> Result<Identities, CliError> {
         let mut all = Identities::default();
         for file in &self.identity {
-            all = all.with(read_keys(file, Identities::parse)?);
+            all = all.and(read_keys(file, Identities::from_lines)?);
         }
         Ok(all)
     }

@@ -10,6 +10,7 @@ mod member;
 mod monitoring;
 mod recover;
 mod restore;
+mod retention;
 mod store;
 mod verify;
 

@@ -86,7 +86,7 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
                 let path = downloaded.as_ref().map_or_else(|| here.join(backup), |backup| backup.path.clone());
                 let unpacked_backup = unpack_backup(site, &path, &identities, options, control).await;
                 let backup = unpacked_backup.map_err(|error| match (error, &downloaded) {
-                    (Error::Backup(error), Some(downloaded)) => Error::Backup(error.of_download(downloaded)),
+                    (Error::Backup(error), Some(downloaded)) => Error::Backup(downloaded.with_address(error)),
                     (error, _) => error,
                 })?;
                 unpacked.insert(backup).operation.clone()
