@@ -28,9 +28,17 @@ pub type CredentialFiles = BTreeMap<PathBuf, CredentialFile>;
 /// # Errors
 /// A file cannot be read.
 pub fn read_files(directory: &Path) -> io::Result<CredentialFiles> {
+    read_some_files(directory, &[Path::new("")])
+}
+
+/// As [`read_files`], of some files and directories in it.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn read_some_files(directory: &Path, some: &[&Path]) -> io::Result<CredentialFiles> {
     let mut files = CredentialFiles::new();
     let here = absolute_text(directory)?;
-    for path in paths_below(directory)? {
+    for path in paths_below(directory, some)? {
         let whole = directory.join(&path);
         let content = match std::fs::read(&whole) {
             // Removed since it was listed.
@@ -49,6 +57,14 @@ pub fn read_files(directory: &Path) -> io::Result<CredentialFiles> {
 /// A file is there already, or cannot be written.
 pub fn write_files(directory: &Path, files: &CredentialFiles) -> io::Result<()> {
     let here = absolute_text(directory)?;
+    write_files_for(directory, &here, files)
+}
+
+/// As [`write_files`], into a directory that will have another path, `here`.
+///
+/// # Errors
+/// A file is there already, or cannot be written.
+pub fn write_files_for(directory: &Path, here: &str, files: &CredentialFiles) -> io::Result<()> {
     for (path, file) in files {
         let whole = directory.join(path);
         if let Some(parent) = whole.parent() {
@@ -56,7 +72,7 @@ pub fn write_files(directory: &Path, files: &CredentialFiles) -> io::Result<()> 
         }
         let written = || -> io::Result<()> {
             let mut open = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&whole)?;
-            open.write_all(&replaced(file.content.clone(), PLACE, &here))?;
+            open.write_all(&replaced(file.content.clone(), PLACE, here))?;
             open.set_permissions(std::fs::Permissions::from_mode(file.mode))?;
             open.sync_all()
         };
@@ -71,13 +87,26 @@ fn absolute_text(directory: &Path) -> io::Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// A text with other words in place of some. What is no text stays.
+/// A text with another path in place of one. What is no text stays, and so does what only looks like the path: a short one may be in the middle
+/// of another word, or of a key in base64.
 fn replaced(content: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
-    match String::from_utf8(content) {
-        Ok(text) if text.contains(from) => text.replace(from, to).into_bytes(),
-        Ok(text) => text.into_bytes(),
-        Err(error) => error.into_bytes(),
+    let text = match String::from_utf8(content) {
+        Ok(text) => text,
+        Err(error) => return error.into_bytes(),
+    };
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || "+/_-.".contains(c);
+    let mut written = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find(from) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        let begins = !before.chars().next_back().or_else(|| written.chars().next_back()).is_some_and(is_of_word);
+        let ends = after.starts_with('/') || !after.chars().next().is_some_and(is_of_word);
+        written.push_str(before);
+        written.push_str(if begins && ends { to } else { from });
+        rest = after;
     }
+    written.push_str(rest);
+    written.into_bytes()
 }
 
 /// Whether a text names the directory of the files.
@@ -91,7 +120,7 @@ pub(super) type FileState = (PathBuf, [i64; 5]);
 /// The states of all files of a directory and below.
 pub(super) fn states(directory: &Path) -> io::Result<Vec<FileState>> {
     let mut found = Vec::new();
-    for path in paths_below(directory)? {
+    for path in paths_below(directory, &[Path::new("")])? {
         let Ok(file) = std::fs::symlink_metadata(directory.join(&path)) else { continue };
         let state = [file.size().cast_signed(), file.mtime(), file.mtime_nsec(), file.ino().cast_signed()];
         found.push((path, [state[0], state[1], state[2], state[3], i64::from(file.mode())]));
@@ -99,8 +128,8 @@ pub(super) fn states(directory: &Path) -> io::Result<Vec<FileState>> {
     Ok(found)
 }
 
-/// The paths of all files below a directory, sorted.
-fn paths_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
+/// The paths of the files below a directory, sorted: of `some`, which are relative to it, and of what is below these.
+fn paths_below(directory: &Path, some: &[&Path]) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -112,7 +141,8 @@ fn paths_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
         for entry in entries {
             let entry = entry?;
             let path = folder.join(entry.file_name());
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            let is_wanted = some.iter().any(|own| path.starts_with(own) || own.starts_with(&path));
+            if entry.file_name().as_encoded_bytes().starts_with(b".") || !is_wanted {
                 continue;
             }
             match entry.file_type()? {
@@ -182,6 +212,15 @@ pub(super) fn path_of_key(key: &str) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_path_of_the_directory_is_replaced() {
+        let text =
+            "export CACERT=/mnt/etcd/ca.crt\nkey: eHh4/mnteXl5/mnt/abc\nplace: \"/mnt\"\nother: /mnt2/x /mnt.bak\n";
+        let expected =
+            "export CACERT=@/etcd/ca.crt\nkey: eHh4/mnteXl5/mnt/abc\nplace: \"@\"\nother: /mnt2/x /mnt.bak\n";
+        assert_eq!(String::from_utf8(replaced(text.into(), "/mnt", "@")).unwrap(), expected);
+    }
 
     #[test]
     fn every_path_has_a_key_and_comes_back() {

@@ -9,7 +9,7 @@ mod secret;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use entries::{CredentialFile, CredentialFiles, read_files, write_files};
+pub use entries::{CredentialFile, CredentialFiles, read_files, read_some_files, write_files, write_files_for};
 pub use handed::{HANDED, HandedSecrets};
 pub use secret::SecretStore;
 

@@ -7,7 +7,7 @@ use super::backups::BackupError;
 use super::identity::Deployment;
 use super::stage::{self, Stage};
 use super::{Error, members};
-use crate::credentials::CredentialFiles;
+use crate::credentials::{CredentialFile, CredentialFiles};
 use crate::engine::{self, Job};
 use crate::resource::names::variable;
 use crate::resource::{self, Trust};
@@ -71,15 +71,23 @@ pub(super) fn read_credentials(job: &Job, deployment: &Deployment) -> Result<Cre
         None => credentials_directory(job, &first)?,
     };
     let unreadable = |error: std::io::Error| BackupError::Unreadable { path: directory.clone(), error };
-    let mut files = crate::credentials::read_files(&directory).map_err(unreadable)?;
     // Other deployments may have theirs in the same directory.
-    let admin = members::admin_kubeconfig(Path::new(""), &deployment.instance);
-    let own = [Path::new(&deployment.instance), Path::new(&deployment.etcd_cluster), &admin];
-    files.retain(|path, _| own.iter().any(|own| path.starts_with(own)));
-    let mut needed: Vec<PathBuf> =
-        ["ca.crt", "token"].map(|file| Path::new(&deployment.etcd_cluster).join(file)).to_vec();
+    let (instance, etcd) = (Path::new(&deployment.instance), Path::new(&deployment.etcd_cluster));
+    let own = [instance, etcd, &members::admin_kubeconfig(Path::new(""), &deployment.instance)];
+    let mut files = crate::credentials::read_some_files(&directory, &own).map_err(unreadable)?;
+    // Whose they are. Its name begins with a dot.
+    for record in [instance, etcd].map(resource::record_path) {
+        match std::fs::read(directory.join(&record)) {
+            Ok(content) => drop(files.insert(record, CredentialFile { content, mode: 0o600 })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(error).into()),
+        }
+    }
+    let mut needed = ["ca.crt", "ca.key", "token"].map(|file| etcd.join(file)).to_vec();
     if !Stage::ControlPlane.hosts(&job.inventory).is_empty() {
-        needed.extend(["sa.key", "encryption-config.yaml"].map(|file| Path::new(&deployment.instance).join(file)));
+        let of_karmada =
+            ["ca.crt", "ca.key", "sa.key", "encryption-config.yaml", "front-proxy/ca.crt", "front-proxy/ca.key"];
+        needed.extend(of_karmada.map(|file| instance.join(file)));
     }
     match needed.into_iter().find(|file| !files.contains_key(file)) {
         None => Ok(files),

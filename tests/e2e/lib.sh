@@ -74,6 +74,12 @@ etcd_playbook() { windlass playbook -i "${etcd_inventory:-$inventory}" -e "etcd_
 matches() { [ "$(grep -ac "$@")" != 0 ]; }
 exits() { [ "$code" = "$1" ] || broken "exit code $code, not $1"; }
 says() { grep -aqE -- "$1" "$output" || broken "it does not say: $1"; }
+# in_no_record SECRET: the record of no run holds it. The records are searched as text: in the database they are compressed.
+in_no_record() {
+  "$ROOT/tests/e2e/records" "$state/runs" >"$scratch/records"
+  grep -q '"event":' "$scratch/records" || broken "the records of runs cannot be searched"
+  ! grep -qF -- "$1" "$scratch/records" || broken "a secret is in the record of a run"
+}
 does_not_say() { ! grep -aqE -- "$1" "$output" || broken "it says: $1"; }
 
 # recap HOST WORD NUMBER: the recap's number for a host.

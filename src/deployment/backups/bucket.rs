@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use futures::{StreamExt, TryStreamExt};
 
-use super::directory::parse_manifest;
 use super::error::{BackupError, io_error};
 use super::history::check_history;
 use super::prepare::Prepared;
+use super::reading::parse_manifest;
 use super::retention::Retention;
-use super::staging::{Staging, prepare_directory, remove_abandoned};
+use super::staging::Staging;
 use super::{
     Backup, BackupResult, CREDENTIALS, ENCRYPTED_SNAPSHOT, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT,
     parse_timestamp,
@@ -296,9 +296,7 @@ impl BackupBucket {
     /// # Errors
     /// It does not exist, is damaged, or cannot be written.
     pub async fn download(&self, name: &str, scratch: &Path) -> Result<DownloadedBackup, BackupError> {
-        prepare_directory(scratch)?;
-        remove_abandoned(scratch).map_err(io_error(scratch))?;
-        let staging = Staging::in_directory(scratch).map_err(io_error(scratch))?;
+        let staging = Staging::clean_in(scratch)?;
         let text = self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await?;
         let path = self.address_of(name);
         let unusable = |why| BackupError::Unusable { path: path.clone(), why };

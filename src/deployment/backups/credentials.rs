@@ -1,19 +1,18 @@
 //! The credentials of a deployment in an encrypted backup: with them, and with the snapshot, a new controller can restore it.
 
-use std::fs::{self, DirBuilder};
 use std::io::{self, BufReader, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::age_format::decrypt_file;
-use super::directory::{manifest, verify};
 use super::encryption::{Encryption, Identities};
 use super::error::{BackupError, io_error};
 use super::files::{open_regular, write_packed};
 use super::{CREDENTIALS, PackedCredentials};
-use crate::credentials::{CredentialFile, CredentialFiles, write_files};
+use crate::credentials::{CredentialFile, CredentialFiles};
 
-/// Of all files together, in bytes. Everybody who knows a public key can encrypt something large.
+/// Of all files together, in bytes.
+const LARGEST_CONTENT: u64 = 48 << 20;
+/// Of an archive that is read, in bytes. Everybody who knows a public key can encrypt something large.
 const LARGEST: u64 = 64 << 20;
 
 /// Writes the credentials into an encrypted file in `directory`.
@@ -23,6 +22,10 @@ pub(super) fn pack_credentials(
     encryption: &Encryption,
 ) -> Result<PackedCredentials, BackupError> {
     let at = directory.join(CREDENTIALS);
+    let size: u64 = files.values().map(|file| file.content.len() as u64).sum();
+    if size > LARGEST_CONTENT {
+        return Err(BackupError::LargeCredentials { size });
+    }
     let packed = write_packed(&at, Some(encryption), |to| write_archive(to, files));
     let (compressed_size, compressed_sha256) = packed.map_err(io_error(&at))?;
     Ok(PackedCredentials { files: files.len() as u64, compressed_size, compressed_sha256 })
@@ -39,32 +42,24 @@ fn write_archive(to: &mut dyn Write, files: &CredentialFiles) -> io::Result<()> 
     archive.finish()
 }
 
-/// Writes the credentials of the backup in a directory into the directory `to`, which must not exist, or be empty. Gives their paths in it.
+/// The credentials of the backup in a directory.
 ///
 /// # Errors
-/// The backup has none, they cannot be decrypted, or are damaged; `to` has files, or cannot be written.
-pub fn unpack_credentials(backup: &Path, to: &Path, identities: &Identities) -> Result<Vec<PathBuf>, BackupError> {
-    let unusable = |why: String| BackupError::Unusable { path: backup.to_owned(), why };
-    let found = manifest(backup).map_err(unusable)?;
-    let (Some(encryption), Some(_)) = (&found.encryption, &found.credentials) else {
-        return Err(BackupError::HoldsNoCredentials { path: backup.to_owned() });
-    };
-    // Also the snapshot: a backup that is damaged is not what anybody made.
-    verify(backup, &Identities::default()).map_err(unusable)?;
-    let file = open_regular(&backup.join(CREDENTIALS)).map_err(|error| unusable(error.to_string()))?;
-    let decrypted = decrypt_file(BufReader::new(file), encryption, identities).map_err(unusable)?;
-    let files = read_archive(decrypted).map_err(|error| unusable(format!("damaged credentials: {error}")))?;
-    let is_empty = match fs::read_dir(to) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-        Err(error) => return Err(io_error(to)(error)),
-    };
-    if !is_empty {
-        return Err(BackupError::NotEmpty { path: to.to_owned() });
+/// They cannot be decrypted, or are damaged.
+pub(super) fn read_credentials(
+    backup: &Path,
+    packed: &PackedCredentials,
+    encryption: &Encryption,
+    identities: &Identities,
+) -> Result<CredentialFiles, String> {
+    let file = open_regular(&backup.join(CREDENTIALS)).map_err(|error| format!("cannot be read: {error}"))?;
+    let decrypted = decrypt_file(BufReader::new(file), encryption, identities)?;
+    let files = read_archive(decrypted).map_err(|error| format!("damaged credentials: {error}"))?;
+    // The end of an archive does not show whether it is the end.
+    match files.len() as u64 == packed.files {
+        true => Ok(files),
+        false => Err(format!("damaged credentials: {} files instead of {}", files.len(), packed.files)),
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io_error(to))?;
-    write_files(to, &files).map_err(io_error(to))?;
-    Ok(files.into_keys().collect())
 }
 
 fn read_archive(packed: impl Read) -> io::Result<CredentialFiles> {
@@ -75,13 +70,19 @@ fn read_archive(packed: impl Read) -> io::Result<CredentialFiles> {
         let mut entry = entry?;
         let path = entry.path()?.into_owned();
         let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-        if !is_plain || !entry.header().entry_type().is_file() {
-            return Err(wrong(format!("{:?} is not a file in their directory", path.display().to_string())));
+        let text = path.display().to_string();
+        if !is_plain || !entry.header().entry_type().is_file() || text.contains(char::is_control) {
+            return Err(wrong(format!(
+                "{:?} is not a file in their directory",
+                text.chars().take(200).collect::<String>()
+            )));
         }
         let mode = entry.header().mode()? & 0o755;
         let mut content = Vec::new();
         entry.read_to_end(&mut content)?;
-        files.insert(path, CredentialFile { content, mode });
+        if files.insert(path, CredentialFile { content, mode }).is_some() {
+            return Err(wrong("a file is there twice".to_owned()));
+        }
     }
     Ok(files)
 }

@@ -113,7 +113,7 @@ fn an_archive_of_credentials_stays_in_its_directory() {
     use super::files::write_packed;
 
     let [(owner, to_owner), _] = keys();
-    for path in ["../outside", "/tmp/outside", "etcd/../../outside", "link"] {
+    for path in ["../outside", "/tmp/outside", "etcd/../../outside", "link", "etcd/\u{1b}]0;name"] {
         let directory = tempfile::tempdir().unwrap();
         let content = snapshot(b"x");
         let files = CredentialFiles::from([("a".into(), CredentialFile { content: vec![1], mode: 0o600 })]);
@@ -136,8 +136,11 @@ fn an_archive_of_credentials_stays_in_its_directory() {
         fs::write(made.backup.path.join(MANIFEST), serde_json::to_vec(&manifest).unwrap()).unwrap();
         let to = directory.path().join("new");
         let refused = unpack_credentials(&made.backup.path, &to, &owner).unwrap_err().to_string();
-        assert!(refused.contains("is not a file in their directory"), "{path}: {refused}");
+        assert!(refused.contains("is not a file in their directory"), "{path:?}: {refused}");
+        assert!(!refused.contains('\u{1b}'), "{refused:?}");
         assert!(!to.exists());
+        // It is found before it is needed, too.
+        assert!(verify(&made.backup.path, &owner).unwrap_err().contains("is not a file in their directory"));
     }
 }
 
@@ -152,5 +155,62 @@ fn a_key_that_cannot_be_used_is_not_repeated() {
     for text in ["", "# only a comment\n", "AGE-SECRET-KEY-1QQQQ", "age-encryption.org/v1\n-> scrypt"] {
         let why = Identities::from_lines(text).unwrap_err();
         assert!(!why.contains("QQQQ"), "{why}");
+    }
+}
+
+#[test]
+fn credentials_are_all_there_or_none_is() {
+    let [(owner, to_owner), _] = keys();
+    let directory = tempfile::tempdir().unwrap();
+    let content = snapshot(b"x");
+    let file = |size: usize| CredentialFile { content: vec![7; size], mode: 0o600 };
+    let large = CredentialFiles::from([("etcd/image".into(), file(49 << 20))]);
+    let staging = Staging::in_directory(directory.path()).unwrap();
+    fs::write(staging.path().join("snapshot.db"), &content).unwrap();
+    let refused = prepare_backup(&staging, taken(&content, 6), "karmada".into(), &to_owner, Some(&large));
+    assert!(matches!(refused, Err(BackupError::LargeCredentials { size }) if size == 49 << 20));
+    // An archive that ends early.
+    let files = CredentialFiles::from([("a".into(), file(3)), ("b".into(), file(3))]);
+    let made = encrypt(directory.path(), &content, &to_owner, Some(&files));
+    let credentials = made.manifest.credentials.clone().map(|packed| PackedCredentials { files: 3, ..packed });
+    fs::write(made.backup.path.join(MANIFEST), serde_json::to_vec(&Manifest { credentials, ..made.manifest }).unwrap())
+        .unwrap();
+    let to = directory.path().join("new");
+    let refused = unpack_credentials(&made.backup.path, &to, &owner).unwrap_err().to_string();
+    assert!(refused.contains("2 files instead of 3"), "{refused}");
+    assert!(!to.exists());
+    assert!(verify(&made.backup.path, &owner).unwrap_err().contains("2 files instead of 3"));
+    // One that cannot be written as a whole leaves nothing.
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join("new");
+    let files = CredentialFiles::from([("a".into(), file(3)), ("a/b".into(), file(3))]);
+    let made = encrypt(directory.path(), &content, &to_owner, Some(&files));
+    let refused = unpack_credentials(&made.backup.path, &to, &owner).unwrap_err().to_string();
+    assert!(refused.starts_with("cannot write "), "{refused}");
+    let left = fs::read_dir(directory.path()).unwrap().flatten().map(|entry| entry.file_name()).collect::<Vec<_>>();
+    assert!(!to.exists() && !left.iter().any(|name| name.to_string_lossy().contains("credentials")), "{left:?}");
+}
+
+#[test]
+fn a_local_backup_that_was_copied_for_others_is_no_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let content = snapshot(b"x");
+    let [(_, to_owner), (_, to_other)] = keys();
+    let files = CredentialFiles::from([("a".into(), CredentialFile { content: vec![1], mode: 0o600 })]);
+    let copy = |recipients: &Recipients, credentials: Option<&CredentialFiles>| {
+        let staging = Staging::in_directory(directory.path()).unwrap();
+        fs::write(staging.path().join("snapshot.db"), &content).unwrap();
+        let taken = SnapshotReport { taken: Some(StatusNumber::Number(1_795_494_651)), ..taken(&content, 5) };
+        let prepared = prepare_backup(&staging, taken, "karmada".into(), recipients, credentials).unwrap();
+        keep_in_directory(directory.path(), staging, &prepared, &Retention::default()).unwrap()
+    };
+    assert!(copy(&to_owner, None).failures.is_empty());
+    let again = copy(&to_owner, None);
+    assert!(again.was_there && again.failures.is_empty(), "{:?}", again.failures);
+    for (recipients, credentials, why) in
+        [(&to_other, None, "it is encrypted (age, to age1"), (&to_owner, Some(&files), "it has no credentials")]
+    {
+        let again = copy(recipients, credentials);
+        assert!(again.failures[0].contains(why), "{:?}", again.failures);
     }
 }

@@ -48,6 +48,10 @@ pub enum BackupError {
     NoCredentials { path: PathBuf },
     #[error("credentials are kept in encrypted backups only\nhint: --recipient AGE1... names who can decrypt them")]
     CredentialsInClear,
+    #[error("the credentials have {} MiB, which is too much for a backup\nhint: remove what is not one from their directory", size >> 20)]
+    LargeCredentials { size: u64 },
+    #[error("cannot write {}: {error}", path.display())]
+    Unwritten { path: PathBuf, error: io::Error },
     #[error("the backup {} holds no credentials: it was taken without --credentials", path.display())]
     HoldsNoCredentials { path: PathBuf },
     #[error("{} is there, and is not an empty directory; nothing was written", path.display())]

@@ -27,9 +27,10 @@ pub(super) fn check_history<'a>(
     if let Some((backup, _)) = copied.filter(|(backup, _)| is_good(backup)) {
         return Ok(Some(backup));
     }
-    let newest =
-        known().filter(|(_, other)| other.cluster_id == manifest.cluster_id).max_by_key(|(_, other)| other.revision);
-    match newest.filter(|(_, other)| other.revision > manifest.revision) {
+    let of_cluster = known().filter(|(_, other)| other.cluster_id == manifest.cluster_id);
+    let mut newer: Vec<_> = of_cluster.filter(|(_, other)| other.revision > manifest.revision).collect();
+    newer.sort_by_key(|(_, other)| std::cmp::Reverse(other.revision));
+    match newer.into_iter().find(|(backup, _)| is_good(backup)) {
         None => Ok(None),
         Some((backup, other)) => {
             let (path, newest) = (place.to_owned(), backup.name.clone());

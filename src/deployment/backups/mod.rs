@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod history;
 mod prepare;
+mod reading;
 mod retention;
 mod staging;
 mod store;
@@ -21,15 +22,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 pub use bucket::{BackupBucket, DownloadedBackup};
-pub use credentials::unpack_credentials;
-pub(super) use directory::unpack_backup;
-pub use directory::{files_of, list_backups, manifest, verify};
+pub use directory::list_backups;
 pub use encryption::{Encryption, Identities, Recipients};
 pub use error::BackupError;
-pub(super) use error::io_error;
 pub(super) use prepare::prepare_backup;
+pub(super) use reading::unpack_backup;
+pub use reading::{files_of, manifest, unpack_credentials, verify};
 pub use retention::Retention;
-pub(super) use staging::{PARTIAL, Staging, remove_abandoned};
+pub(super) use staging::{PARTIAL, Staging};
 pub(super) use store::blocking;
 pub use store::{BackupStore, BackupStores, Decryption};
 
@@ -192,11 +192,19 @@ impl BackupResult {
     /// Of a backup that was there instead of one with the manifest `wanted`.
     fn of_earlier(backup: Backup, found: Manifest, wanted: &Manifest) -> BackupResult {
         let mut result = BackupResult { was_there: true, ..BackupResult::of(backup, found) };
-        if wanted.encryption.is_some() && result.manifest.encryption.is_none() {
-            let place = result.backup.path.display();
-            result
-                .failures
-                .push(format!("{place} was copied before, without encryption: remove it, and run this again"));
+        let place = result.backup.path.display();
+        let lacks = match (&result.manifest, wanted) {
+            (found, wanted) if found.encryption != wanted.encryption => match &found.encryption {
+                Some(encryption) => Some(format!("it is encrypted ({encryption})")),
+                None => Some("it is not encrypted".to_owned()),
+            },
+            (found, wanted) if wanted.credentials.is_some() && found.credentials.is_none() => {
+                Some("it has no credentials".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(lacks) = lacks {
+            result.failures.push(format!("{place} was copied before, and {lacks}: remove it, and run this again"));
         }
         result
     }
@@ -210,6 +218,16 @@ pub struct TakenBackup {
     pub failures: Vec<String>,
     /// Hosts that did not answer: `HOST: MESSAGE`.
     pub silent: Vec<String>,
+}
+
+/// By how many seconds the clock of another machine may be ahead.
+const AHEAD: u64 = 600;
+
+/// The newest good one of backups that are sorted so. One that is from the future, as a clock was wrong, only if there is no other.
+pub fn newest_backup(backups: &[Backup]) -> Option<&Backup> {
+    let good = || backups.iter().filter(|backup| backup.manifest.is_ok());
+    let is_past = |backup: &&Backup| backup.manifest.as_ref().is_ok_and(|manifest| manifest.taken <= now() + AHEAD);
+    good().find(is_past).or_else(|| good().next())
 }
 
 fn number(figure: &StatusNumber, what: &str) -> Result<u64, BackupError> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{Datelike, Timelike};
 
-use super::{Backup, Manifest, time};
+use super::{AHEAD, Backup, Manifest, time};
 
 /// Which backups of a cluster are kept: those that one of the rules wants, and always the newest. Without a rule all are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,6 +33,10 @@ impl Retention {
         *self == Retention::default()
     }
 
+    fn has_time_rules(&self) -> bool {
+        *self != Retention { last: self.last, ..Retention::default() }
+    }
+
     fn calendars(&self) -> [Calendar; 5] {
         [
             (self.hourly, |time| (time.num_days_from_ce(), time.hour())),
@@ -43,19 +47,32 @@ impl Retention {
         ]
     }
 
-    /// Of backups of one cluster, sorted from the newest to the oldest, those that no rule wants. Never the newest.
+    /// Of backups of one cluster, sorted from the newest to the oldest, those that no rule wants. Never the newest, the newest one with
+    /// credentials, nor, if times count, one from the future, as a clock was wrong.
     fn unwanted(&self, backups: Vec<Backup>) -> Vec<Backup> {
         if self.keeps_all() {
             return Vec::new();
         }
         let taken = |backup: &Backup| backup.manifest.as_ref().map_or(0, |manifest| manifest.taken);
+        let has_credentials = |backup: &Backup| backup.manifest.as_ref().is_ok_and(|found| found.credentials.is_some());
         let newest = backups.first().map_or(0, taken);
+        // If the clock is ahead now, all others look old: their age counts from the newest that is not from the future.
+        let is_future = |backup: &Backup| taken(backup) > newest.saturating_add(AHEAD);
+        let before = backups.iter().skip(1).filter(|backup| !is_future(backup)).map(taken).max();
+        let now = before.map_or(newest, |before| before.min(newest));
+        let newest_with_credentials = backups.iter().position(has_credentials);
         let mut seen: [Vec<Period>; 5] = Default::default();
         let mut unwanted = Vec::new();
         for (at, backup) in backups.into_iter().enumerate() {
-            let age = Duration::from_secs(newest.saturating_sub(taken(&backup)));
-            let mut is_wanted =
-                at == 0 || self.last.is_some_and(|last| at < last) || self.within.is_some_and(|within| age <= within);
+            // Their times say nothing.
+            if is_future(&backup) && self.has_time_rules() {
+                continue;
+            }
+            let age = Duration::from_secs(now.saturating_sub(taken(&backup)));
+            let mut is_wanted = at == 0
+                || Some(at) == newest_with_credentials
+                || self.last.is_some_and(|last| at < last)
+                || self.within.is_some_and(|within| age <= within);
             for ((count, period), seen) in self.calendars().into_iter().zip(&mut seen) {
                 let period = period(time(taken(&backup)));
                 if count.is_some_and(|count| seen.len() < count) && !seen.contains(&period) {
@@ -153,6 +170,18 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_is_ahead_removes_nothing_that_is_recent() {
+        let week = Retention { within: Some(Duration::from_secs(7 * 24 * 3600)), ..Retention::default() };
+        let ahead = ["2026-12-28 12:00", "2026-11-28 12:00", "2026-11-22 12:00", "2026-11-20 12:00"];
+        assert_eq!(kept(week, &ahead), ahead[..3]);
+        // When the clock is right again, the one from the future stays, and takes nobody's place.
+        let right =
+            ["2026-11-28 13:00", "2030-01-01 00:00", "2026-11-28 12:00", "2025-12-31 00:00", "2024-12-31 00:00"];
+        let years = Retention { yearly: Some(2), ..Retention::default() };
+        assert_eq!(kept(years, &right), [right[0], right[1], right[3]]);
+    }
+
+    #[test]
     fn what_a_rule_kept_stays_until_as_many_periods_have_passed() {
         // One backup each night for a year, with the rules applied each night: seven days, then Sundays, then ends of months.
         let rules = Retention { daily: Some(7), weekly: Some(4), monthly: Some(12), ..Retention::default() };
@@ -165,10 +194,11 @@ mod tests {
         }
         let expected_months =
             ["10-31", "09-30", "08-31", "07-31", "06-30", "05-31", "04-30", "03-31", "02-28", "01-31"];
-        for month in expected_months {
-            assert!(there.contains(&format!("2026-{month} 03:00")), "{month}: {there:?}");
-        }
-        assert!(there.len() <= 7 + 4 + 12, "{there:?}");
-        assert_eq!(there[..7].len(), 7);
+        let days = ["11-28", "11-27", "11-26", "11-25", "11-24", "11-23", "11-22"];
+        // Besides the two Sundays among the days.
+        let weeks = ["11-15", "11-08"];
+        let expected = days.iter().chain(&weeks).chain(&expected_months).map(|day| format!("2026-{day} 03:00"));
+        let expected: Vec<String> = expected.chain(["2025-12-31 03:00".to_owned()]).collect();
+        assert_eq!(there, expected);
     }
 }

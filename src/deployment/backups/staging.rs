@@ -33,6 +33,13 @@ pub(in crate::deployment) struct Staging {
 }
 
 impl Staging {
+    /// In a directory that is created if it is missing, without what processes have left there that were killed.
+    pub(in crate::deployment) fn clean_in(parent: &Path) -> Result<Staging, BackupError> {
+        prepare_directory(parent)?;
+        remove_abandoned(parent).map_err(io_error(parent))?;
+        Staging::in_directory(parent).map_err(io_error(parent))
+    }
+
     /// Only its owner can read it, whatever the umask is.
     pub(in crate::deployment) fn in_directory(directory: &Path) -> io::Result<Staging> {
         let open = fs::Permissions::from_mode(0o700);

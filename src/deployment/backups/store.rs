@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::bucket::BackupBucket;
-use super::directory::{keep_in_directory, list_backups, verify};
+use super::directory::{keep_in_directory, list_backups};
 use super::encryption::Identities;
 use super::error::{BackupError, io_error};
 use super::files::{digest, sync};
 use super::prepare::Prepared;
+use super::reading::verify;
 use super::retention::Retention;
-use super::staging::{Staging, prepare_directory, remove_abandoned};
+use super::staging::{Staging, prepare_directory};
 use super::{Backup, BackupResult, MANIFEST, Manifest};
 
 /// The place for the backups of one deployment.
@@ -76,15 +77,18 @@ impl BackupStore {
 }
 
 impl BackupStores {
-    /// A directory in which a snapshot may arrive: below that for backups, if there is no other place for them.
-    pub(in crate::deployment) fn staging(&self) -> Result<Staging, BackupError> {
-        let parent = match self.stores.as_slice() {
-            [BackupStore::Directory(directory)] => directory,
-            _ => &self.scratch,
-        };
-        prepare_directory(parent)?;
-        remove_abandoned(parent).map_err(io_error(parent))?;
-        Staging::in_directory(parent).map_err(io_error(parent))
+    /// The only place, if it is a directory in which the snapshot may arrive. One for encrypted backups never has anything else.
+    fn only_directory(&self, is_encrypted: bool) -> Option<&PathBuf> {
+        match self.stores.as_slice() {
+            [BackupStore::Directory(directory)] if !is_encrypted => Some(directory),
+            _ => None,
+        }
+    }
+
+    /// A directory in which a snapshot may arrive.
+    pub(in crate::deployment) fn staging(&self, is_encrypted: bool) -> Result<Staging, BackupError> {
+        let parent = self.only_directory(is_encrypted).unwrap_or(&self.scratch);
+        Staging::clean_in(parent)
     }
 
     /// Whether a backup could be kept somewhere, before one is taken.
@@ -115,7 +119,7 @@ impl BackupStores {
         prepared: Prepared,
         retention: Retention,
     ) -> Result<(Vec<BackupResult>, Vec<String>), BackupError> {
-        if let [BackupStore::Directory(directory)] = self.stores.as_slice() {
+        if let Some(directory) = self.only_directory(prepared.manifest.encryption.is_some()) {
             let directory = directory.clone();
             let kept = blocking(move || keep_in_directory(&directory, staging, &prepared, &retention)).await?;
             return Ok((vec![kept], Vec::new()));

@@ -234,6 +234,28 @@ fn a_cluster_that_went_back_or_is_another_one_is_refused() {
 }
 
 #[test]
+fn a_damaged_backup_prevents_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let content = snapshot(b"x");
+    let made = back_up(directory.path(), &content, taken(&content, 99_999), None).unwrap();
+    fs::write(made.backup.path.join(SNAPSHOT), b"other").unwrap();
+    back_up(directory.path(), &content, taken(&content, 5), None).unwrap();
+}
+
+#[test]
+fn a_backup_from_the_future_is_not_the_newest() {
+    let directory = tempfile::tempdir().unwrap();
+    let content = snapshot(b"x");
+    let made = back_up(directory.path(), &content, taken(&content, 5), None).unwrap();
+    let future = Backup { manifest: Ok(Manifest { taken: now() + 3600, ..made.manifest }), ..made.backup.clone() };
+    let damaged = Backup { manifest: Err("damaged".into()), ..made.backup.clone() };
+    let all = [damaged.clone(), Backup { name: "future".into(), ..future.clone() }, made.backup.clone()];
+    assert_eq!(newest_backup(&all).unwrap().name, made.backup.name);
+    assert_eq!(newest_backup(&all[..2]).unwrap().name, "future");
+    assert!(newest_backup(&all[..1]).is_none());
+}
+
+#[test]
 fn times_are_written_as_in_the_calendar() {
     assert_eq!(timestamp(0), "19700101T000000Z");
     assert_eq!(timestamp(951_782_400), "20000229T000000Z");

@@ -47,7 +47,7 @@ pub async fn take_backup(
         true => Some(phase.credentials(&deployment, control).await?),
         false => None,
     };
-    let staging = stores.staging()?;
+    let staging = stores.staging(!recipients.is_empty())?;
     let id = staging.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let file = id.trim_start_matches(PARTIAL);
     let vars = Vars::from([

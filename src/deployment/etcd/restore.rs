@@ -122,13 +122,15 @@ pub struct UnpackedBackup {
     _snapshot: Staging,
 }
 
-/// Reads the backup in a directory in full, verifies it, and decrypts and unpacks its snapshot beside it.
+/// Reads the backup in a directory in full, verifies it, and decrypts and unpacks its snapshot into a private directory
+/// below `scratch`.
 ///
 /// # Errors
 /// It is damaged, cannot be decrypted, or is of another deployment; the deployment cannot be read.
 pub async fn unpack_backup(
     site: &Site,
     backup: &Path,
+    scratch: &Path,
     identities: &Identities,
     options: RestoreOptions,
     control: &Control,
@@ -137,7 +139,7 @@ pub async fn unpack_backup(
     let deployment = phase.deployment(control).await?;
     super::refuse_without_hosts(&phase)?;
     let (backup, deployment, cluster) = (backup.to_owned(), deployment.name, deployment.etcd_cluster);
-    let identities = identities.clone();
+    let (identities, scratch) = (identities.clone(), scratch.to_owned());
     let unpack = backups::blocking(move || {
         // A path such as `.` has no name.
         let backup = std::fs::canonicalize(&backup).map_err(|error| unusable(&backup, error.to_string()))?;
@@ -149,9 +151,7 @@ pub async fn unpack_backup(
             return Err(BackupError::Foreign { path: backup, found, wanted });
         }
         let name = backup.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let beside = backup.parent().unwrap_or(Path::new("/"));
-        let staging = Staging::in_directory(beside).map_err(backups::io_error(beside))?;
-        backups::remove_abandoned(beside).map_err(backups::io_error(beside))?;
+        let staging = Staging::clean_in(&scratch)?;
         let snapshot = staging.path().join("snapshot.db");
         let manifest = backups::unpack_backup(&backup, &snapshot, &identities).map_err(|error| match error {
             BackupError::Damaged(why) => unusable(&backup, why),

@@ -58,9 +58,17 @@ const LARGEST: u64 = 1 << 20;
 
 fn read_keys<T>(file: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, CliError> {
     let name = file.display();
+    if file.to_string_lossy().to_ascii_uppercase().starts_with("AGE-SECRET-KEY-") {
+        return Err(
+            anyhow!("that is a secret key itself, which others may see now; give the name of a file with it").into()
+        );
+    }
     let mut text = String::new();
     let open = std::fs::File::open(working_directory()?.join(file));
-    let read = open.and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+    let read = open.and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
     read.map_err(|error| anyhow!("cannot read {name}: {error}"))?;
-    Ok(parse(&text).map_err(|why| anyhow!("{name}: {why}"))?)
+    if text.len() as u64 > LARGEST {
+        return Err(anyhow!("{name} is too large for a file of keys").into());
+    }
+    Ok(parse(text.trim_start_matches('\u{feff}')).map_err(|why| anyhow!("{name}: {why}"))?)
 }

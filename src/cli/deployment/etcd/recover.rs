@@ -8,7 +8,7 @@ use crate::cli::deployment::operation::{Consent, carry_out_operation};
 use crate::cli::deployment::{SiteArgs, show};
 use crate::cli::{CliError, ExitCode, launch, note};
 use crate::deployment::LockRequest;
-use crate::deployment::backups::BackupError;
+use crate::deployment::backups::{BackupError, newest_backup};
 use crate::deployment::etcd::recover::read_survivors;
 use crate::deployment::etcd::restore::Restoration;
 use crate::deployment::operation::Operation;
@@ -40,10 +40,12 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
         Some(place) => {
             let store = args.s3.backup_store(place, None)?;
             launch::wait(async || {
-                for backup in store.list().await? {
-                    if store.verify_backup(&backup, None).await.is_ok() {
-                        return Ok(Some(backup));
+                let mut backups = store.list().await?;
+                while let Some(newest) = newest_backup(&backups).cloned() {
+                    if store.verify_backup(&newest, None).await.is_ok() {
+                        return Ok(Some(newest));
                     }
+                    backups.retain(|backup| backup.name != newest.name);
                 }
                 Ok::<_, BackupError>(None)
             })

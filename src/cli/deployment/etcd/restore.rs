@@ -1,7 +1,5 @@
 //! `windlass etcd restore`: from a backup, and what follows: its release, or the way back.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use super::keys::IdentityArgs;
@@ -59,7 +57,7 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
         Some(backup) => args.s3.backup_in_bucket(backup)?,
         None => None,
     };
-    let scratch = if in_bucket.is_some() { scratch_directory()? } else { PathBuf::new() };
+    let scratch = scratch_directory()?;
     let identities = args.identities.identities()?;
     let mut command = args.site.command("etcd restore");
     command.arguments.push(match &args.backup {
@@ -84,7 +82,7 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
                     abandons: args.abandon,
                 };
                 let path = downloaded.as_ref().map_or_else(|| here.join(backup), |backup| backup.path.clone());
-                let unpacked_backup = unpack_backup(site, &path, &identities, options, control).await;
+                let unpacked_backup = unpack_backup(site, &path, &scratch, &identities, options, control).await;
                 let backup = unpacked_backup.map_err(|error| match (error, &downloaded) {
                     (Error::Backup(error), Some(downloaded)) => Error::Backup(downloaded.with_address(error)),
                     (error, _) => error,
