@@ -129,11 +129,11 @@ fn fields() {
     let mut out = "\
 # Fields of custom resources
 
-The schema of the custom resources, from `windlass crd --all`. [Custom resources](custom-resource.md) explains how to use them. `[]`
+The schema of the custom resources, from `windlass crd`. [Custom resources](custom-resource.md) explains how to use them. `[]`
 means every element of a list, `{}` for every name in a mapping.
 "
     .to_owned();
-    for definition in windlass(&["crd", "--all"]).split("---\n").filter(|text| !text.trim().is_empty()) {
+    for definition in windlass(&["crd"]).split("---\n").filter(|text| !text.trim().is_empty()) {
         let definition: Value = serde_yaml::from_str(definition).unwrap();
         let spec = &definition["spec"];
         let schema = &spec["versions"][0]["schema"]["openAPIV3Schema"];

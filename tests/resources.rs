@@ -27,7 +27,6 @@ fn good_documents_get_the_defaults_that_an_api_server_gives_them() {
         let spec = match resource {
             Resource::KarmadaDeployment(it) => serde_json::to_value(&it.spec),
             Resource::EtcdBackup(it) => serde_json::to_value(&it.spec),
-            Resource::EtcdRestore(it) => serde_json::to_value(&it.spec),
             Resource::Run(it) => serde_json::to_value(&it.spec),
         };
         let expected = std::fs::read_to_string(path.with_extension("json")).unwrap();
@@ -110,10 +109,8 @@ fn an_ordinary_secret_of_a_bad_document_is_not_shown() {
 
 #[test]
 fn an_api_server_gets_definitions_of_kinds_that_windlass_acts_on() {
-    let acting: Vec<String> = resource::acting_definitions().into_iter().map(|it| it.spec.names.kind).collect();
     let all: Vec<String> = resource::definitions().into_iter().map(|it| it.spec.names.kind).collect();
-    assert_eq!(acting, ["KarmadaDeployment", "Run", "EtcdBackup"]);
-    assert_eq!(all, ["KarmadaDeployment", "Run", "EtcdBackup", "EtcdRestore"]);
+    assert_eq!(all, ["KarmadaDeployment", "Run", "EtcdBackup"]);
 }
 
 /// The text and the rule of a definition have the number that the roles use where a resource gives none.

@@ -1,24 +1,15 @@
 //! `windlass crd`: the definitions of the custom resources, for an API server.
 
-use clap::Args;
 use serde_json::Value as Json;
 
 use super::{CliError, ExitCode, print};
 use crate::resource;
 use crate::value::{Value, yaml};
 
-#[derive(Debug, Args)]
-pub(super) struct CrdArgs {
-    /// Print also EtcdRestore, which windlass checks but does not act on yet
-    #[arg(long)]
-    all: bool,
-}
-
 /// Prints the definitions as YAML documents, for `kubectl apply -f -`.
-pub(super) fn print_crds(args: &CrdArgs) -> Result<ExitCode, CliError> {
+pub(super) fn print_crds() -> Result<ExitCode, CliError> {
     let mut text = String::new();
-    let definitions = if args.all { resource::definitions() } else { resource::acting_definitions() };
-    for definition in definitions {
+    for definition in resource::definitions() {
         let json: Json = serde_json::to_value(definition).map_err(anyhow::Error::new)?;
         let value: Value = serde_json::from_value(json).map_err(anyhow::Error::new)?;
         text.push_str("---\n");

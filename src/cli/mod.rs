@@ -121,7 +121,7 @@ enum Command {
     /// Export and import the certificates and keys of a deployment that an API server keeps in a Secret
     Credentials(credentials::CredentialsArgs),
     /// Print the CustomResourceDefinitions of windlass, for an API server
-    Crd(crd::CrdArgs),
+    Crd,
     /// Print the completion script of a shell
     Completion(completion::CompletionArgs),
     /// Print the manual page, or write one for each sub-command
@@ -247,7 +247,7 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::Init(args) => init::print_new_deployment(&args),
         Command::Kubeconfig(args) => kubeconfig::write_kubeconfig(&args),
         Command::Credentials(args) => credentials::run_credentials_command(&args),
-        Command::Crd(args) => crd::print_crds(&args),
+        Command::Crd => crd::print_crds(),
         Command::Completion(args) => completion::print_completion(&args),
         Command::Man(args) => man::write_man_pages(&args),
         Command::Config(args) => config::print_config(&args, matches.subcommand_matches("config")),

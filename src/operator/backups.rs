@@ -179,6 +179,7 @@ async fn not_there(
 fn runs_of(context: &Context, backup: &EtcdBackup) -> Vec<Arc<Run>> {
     let is_of = |run: &Arc<Run>| {
         run.namespace() == backup.namespace()
+            && run.spec.operation == RunOperation::Backup
             && run.spec.backup.as_deref() == Some(&*backup.name_any())
             // One of another deployment is never done.
             && run.spec.deployment == backup.spec.deployment
@@ -234,14 +235,7 @@ fn run_of(backup: &EtcdBackup, time: OffsetDateTime) -> Run {
             owner_references: backup.owner_ref(&()).map(|owner| vec![owner]),
             ..ObjectMeta::default()
         },
-        spec: RunSpec {
-            deployment,
-            operation: RunOperation::Backup,
-            plan_digest: None,
-            confirm: None,
-            backup: Some(backup.name_any()),
-            stop: false,
-        },
+        spec: RunSpec { backup: Some(backup.name_any()), ..RunSpec::of_operation(&deployment, RunOperation::Backup) },
         status: None,
     }
 }

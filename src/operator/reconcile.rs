@@ -237,12 +237,8 @@ impl Target<'_> {
                 ..ObjectMeta::default()
             },
             spec: RunSpec {
-                deployment: self.name.to_owned(),
-                operation: RunOperation::Apply,
                 plan_digest: Some(digest.to_owned()),
-                confirm: None,
-                backup: None,
-                stop: false,
+                ..RunSpec::of_operation(self.name, RunOperation::Apply)
             },
             status: None,
         };

@@ -112,8 +112,7 @@ fn of_node(
     match &*KINDS[kind].name {
         "KarmadaDeployment" => read.named(path, allowed).map(Resource::KarmadaDeployment),
         "EtcdBackup" => read.named(path, allowed).map(Resource::EtcdBackup),
-        "Run" => read.named(path, allowed).map(Resource::Run),
-        _ => read.named(path, allowed).map(Resource::EtcdRestore),
+        _ => read.named(path, allowed).map(Resource::Run),
     }
 }
 

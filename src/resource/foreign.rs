@@ -146,6 +146,7 @@ const BACKUP: &[(&str, Rule)] = &[
     ("retention.weekly", Plain),
     ("retention.monthly", Plain),
     ("retention.yearly", Plain),
+    ("identity", Secret),
     ("storage.path", Refused),
     ("storage.s3.endpoint", Reached),
     ("storage.s3.bucket", Plain),
@@ -165,17 +166,15 @@ const RUN: &[(&str, Rule)] = &[
     ("planDigest", Plain),
     ("confirm", Plain),
     ("backup", Plain),
+    ("snapshot", Plain),
     ("stop", Plain),
 ];
-
-const RESTORE: &[(&str, Rule)] = &[("deployment", Plain), ("backup", Plain), ("snapshot", Refused)];
 
 /// The fields of a kind.
 pub(super) fn foreign_fields(kind: &str) -> &'static [(&'static str, Rule)] {
     match kind {
         "KarmadaDeployment" => DEPLOYMENT,
         "EtcdBackup" => BACKUP,
-        "EtcdRestore" => RESTORE,
         "Run" => RUN,
         _ => &[],
     }

@@ -48,8 +48,8 @@ pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint,
 pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday, digest_of_spec};
 pub use reference::{FileReference, Reference, SecretKey};
 pub use run::{AgreedPlan, Run, RunBackup, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
-pub use schema::{acting_definitions, definitions};
-pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, EtcdRestore, EtcdRestoreSpec, S3Bucket};
+pub use schema::definitions;
+pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, S3Bucket};
 pub use status::{Condition, KarmadaDeploymentStatus};
 pub use stored::{
     AUTHORITY_KEY, KUBECONFIG, PASSWORD, SSH_KEY, STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text,
@@ -70,7 +70,6 @@ pub const API_VERSION: &str = "windlass.dev/v1alpha1";
 pub enum Resource {
     KarmadaDeployment(Deployment),
     EtcdBackup(NamedResource<EtcdBackupSpec>),
-    EtcdRestore(NamedResource<EtcdRestoreSpec>),
     Run(NamedResource<RunSpec>),
 }
 

@@ -40,14 +40,17 @@ pub const SUCCEEDED: &str = "Succeeded";
     validation = Rule::new("self.deployment == oldSelf.deployment && self.operation == oldSelf.operation && \
         has(self.planDigest) == has(oldSelf.planDigest) && (!has(self.planDigest) || self.planDigest == oldSelf.planDigest) && \
         has(self.confirm) == has(oldSelf.confirm) && (!has(self.confirm) || self.confirm == oldSelf.confirm) && \
-        has(self.backup) == has(oldSelf.backup) && (!has(self.backup) || self.backup == oldSelf.backup)")
+        has(self.backup) == has(oldSelf.backup) && (!has(self.backup) || self.backup == oldSelf.backup) && \
+        has(self.snapshot) == has(oldSelf.snapshot) && (!has(self.snapshot) || self.snapshot == oldSelf.snapshot)")
         .message("only stop may change in the spec of a run: create another Run"),
     validation = Rule::new("!oldSelf.stop || self.stop").message("a run that was stopped stays stopped: create another Run"),
     validation = Rule::new("self.operation == 'Apply' || !has(self.planDigest)").message("planDigest is for the operation Apply only"),
-    validation = Rule::new("self.operation != 'Destroy' || (has(self.confirm) && self.confirm == self.deployment)")
-        .message("to destroy a deployment, confirm must be its name"),
-    validation = Rule::new("(self.operation == 'Backup') == has(self.backup)")
-        .message("the operation Backup needs backup, the name of an EtcdBackup, and no other operation has it"),
+    validation = Rule::new("!(self.operation in ['Destroy', 'Restore', 'UndoRestore', 'ReleaseRestore']) || \
+        (has(self.confirm) && self.confirm == self.deployment)")
+        .message("to destroy a deployment, or to restore its etcd, undo or release that, confirm must be the deployment's name"),
+    validation = Rule::new("(self.operation in ['Backup', 'Restore']) == has(self.backup)")
+        .message("the operations Backup and Restore need backup, the name of an EtcdBackup, and no other operation has it"),
+    validation = Rule::new("self.operation == 'Restore' || !has(self.snapshot)").message("snapshot is for the operation Restore only"),
 )]
 pub struct RunSpec {
     /// The KarmadaDeployment in the same namespace.
@@ -60,14 +63,20 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self.matches('^[0-9a-f]{64}$')").message("a plan's digest must have 64 hexadecimal digits"))]
     pub plan_digest: Option<String>,
-    /// To destroy: the name of the deployment.
+    /// To destroy, and for a restore and what ends it: the name of the deployment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub confirm: Option<String>,
-    /// To back up etcd: the name of the EtcdBackup in the same namespace that says where to.
+    /// To back up or restore etcd: the name of the EtcdBackup in the same namespace that says where the backups are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub backup: Option<String>,
+    /// To restore: the name of the backup in that place, such as 20261128T090737Z-r20-12406398 (default: the newest).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9]{8}T[0-9]{6}Z-r[0-9a-f-]+$')")
+        .message("a snapshot must be the name of a backup, such as 20261128T090737Z-r20-12406398"))]
+    pub snapshot: Option<String>,
     /// Whether to stop: it ends after the tasks that are running, or does not begin.
     #[serde(default)]
     pub stop: bool,
@@ -88,9 +97,29 @@ pub enum RunOperation {
     Destroy,
     /// Takes a backup of etcd. It changes nothing on the hosts.
     Backup,
+    /// Restores etcd from a backup. The controllers wait until UndoRestore or ReleaseRestore.
+    Restore,
+    /// Moves the data from before the last restore back.
+    UndoRestore,
+    /// Starts the controllers that the last restore holds. It can no longer be undone then.
+    ReleaseRestore,
+}
+
+impl RunSpec {
+    /// An operation without anything that it may have besides.
+    pub fn of_operation(deployment: &str, operation: RunOperation) -> RunSpec {
+        let deployment = deployment.to_owned();
+        RunSpec { deployment, operation, plan_digest: None, confirm: None, backup: None, snapshot: None, stop: false }
+    }
 }
 
 impl RunOperation {
+    /// Whether it can destroy what nobody can bring back, so that the name of the deployment confirms it.
+    pub fn needs_confirm(self) -> bool {
+        use RunOperation::{Destroy, ReleaseRestore, Restore, UndoRestore};
+        matches!(self, Destroy | Restore | UndoRestore | ReleaseRestore)
+    }
+
     /// Whether it changes hosts.
     pub fn changes_hosts(self) -> bool {
         self != RunOperation::Backup
@@ -105,6 +134,9 @@ impl RunOperation {
             RunOperation::RenewCertificates => "certificates",
             RunOperation::Destroy => "destroy",
             RunOperation::Backup => "etcd backup",
+            RunOperation::Restore => "etcd restore",
+            RunOperation::UndoRestore => "etcd restore --undo",
+            RunOperation::ReleaseRestore => "etcd restore --release",
         }
     }
 }
@@ -168,6 +200,9 @@ pub struct AgreedPlan {
     /// The members that leave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removals: Vec<String>,
+    /// The backup that is restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
     /// The processes that may have begun it, by their ids in the store of runs: the journal on the hosts has the id of one of them.
     pub records: Vec<String>,
 }
@@ -207,14 +242,8 @@ mod tests {
     }
 
     fn apply() -> RunSpec {
-        RunSpec {
-            deployment: "prod".into(),
-            operation: RunOperation::Apply,
-            plan_digest: Some("0".repeat(64)),
-            confirm: None,
-            backup: None,
-            stop: false,
-        }
+        let of_plan = Some("0".repeat(64));
+        RunSpec { plan_digest: of_plan, ..RunSpec::of_operation("prod", RunOperation::Apply) }
     }
 
     #[test]
@@ -232,6 +261,7 @@ mod tests {
             RunSpec { plan_digest: Some("1".repeat(64)), ..apply() },
             RunSpec { confirm: Some("prod".into()), ..apply() },
             RunSpec { backup: Some("daily".into()), ..apply() },
+            RunSpec { snapshot: Some("20261128T090737Z-r20-12406398".into()), ..apply() },
         ] {
             let why = refused(&apply(), changed.clone());
             assert!(why.as_ref().is_some_and(|why| why.contains("only stop may change")), "{changed:?}: {why:?}");

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::deployment::among;
 use super::table::{RunsOn, component_fields};
-use super::{EtcdBackup, EtcdRestore, KarmadaDeployment, Run};
+use super::{EtcdBackup, KarmadaDeployment, Run};
 
 /// The definitions of all kinds, as an API server takes them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
@@ -25,13 +25,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         }
         serde_json::from_value(json).expect("it was a definition before")
     };
-    [KarmadaDeployment::crd(), Run::crd(), EtcdBackup::crd(), EtcdRestore::crd()].into_iter().map(unwrapped).collect()
-}
-
-/// The definitions of the kinds that windlass implements: an API server must not accept objects that have no effect.
-pub fn acting_definitions() -> Vec<CustomResourceDefinition> {
-    let acting = [KarmadaDeployment::crd(), Run::crd(), EtcdBackup::crd()].map(|definition| definition.spec.names.kind);
-    definitions().into_iter().filter(|definition| acting.contains(&definition.spec.names.kind)).collect()
+    [KarmadaDeployment::crd(), Run::crd(), EtcdBackup::crd()].into_iter().map(unwrapped).collect()
 }
 
 /// Adds a rule for the hosts of each component that can have some, behind the rules for other lists of hosts.

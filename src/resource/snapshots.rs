@@ -1,4 +1,4 @@
-//! `EtcdBackup` and `EtcdRestore`. The operator acts on `EtcdBackup`; no code acts on `EtcdRestore` yet.
+//! `EtcdBackup`: when backups of etcd are taken, where they are, and which are kept.
 
 #![expect(clippy::duplicated_attributes, reason = "columns of one type have the same attribute")]
 
@@ -67,6 +67,9 @@ pub struct EtcdBackupSpec {
     #[x_kube(validation = Rule::new("self.all(key, key.matches('^age1[02-9ac-hj-np-z]+$'))")
         .message("a recipient must be a public key of age, which begins with age1"))]
     pub recipients: Vec<String>,
+    /// The secret key of one of the recipients, as age-keygen writes it. Only a Run that restores reads it: the Secret may be created then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Reference>,
     /// Where to store them.
     pub storage: Storage,
 }
@@ -99,44 +102,6 @@ pub struct RetentionRules {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub yearly: Option<i32>,
-}
-
-/// Restores a deployment's etcd from a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
-#[kube(
-    group = "windlass.dev",
-    version = "v1alpha1",
-    kind = "EtcdRestore",
-    plural = "etcdrestores",
-    shortname = "er",
-    category = "windlass",
-    namespaced,
-    status = "SnapshotStatus",
-    derive = "PartialEq",
-    doc = "Restores the etcd of a KarmadaDeployment from a snapshot",
-    printcolumn(name = "Deployment", type_ = "string", json_path = ".spec.deployment"),
-    printcolumn(name = "Completed", type_ = "date", json_path = ".status.completionTime"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
-)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[x_kube(
-    validation = Rule::new("has(self.backup) != has(self.snapshot)")
-        .message("a restore needs exactly one of backup and snapshot"),
-    validation = Rule::new("self.deployment == oldSelf.deployment").message("the deployment of a restore cannot \
-        change: create another EtcdRestore"),
-)]
-pub struct EtcdRestoreSpec {
-    /// The KarmadaDeployment in the same namespace.
-    #[schemars(length(min = 1, max = 63))]
-    pub deployment: String,
-    /// The EtcdBackup in the same namespace whose newest snapshot is restored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 253))]
-    pub backup: Option<String>,
-    /// A snapshot: a file on the machine that windlass runs on, or its URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 4096))]
-    pub snapshot: Option<String>,
 }
 
 /// Where snapshots are stored: exactly one of the two.
@@ -222,18 +187,6 @@ pub struct EtcdBackupStatus {
     /// Why no backup begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-}
-
-/// Its phase.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SnapshotStatus {
-    /// When it finished.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completion_time: Option<String>,
-    /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
 }
 
 fn seven() -> i32 {

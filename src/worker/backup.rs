@@ -1,38 +1,52 @@
-//! A backup of etcd, as an `EtcdBackup` of the API says.
+//! Backups of etcd, as an `EtcdBackup` of the API says.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::RunResult;
 use crate::connection::Confinement;
 use crate::deployment::backups::{
-    BackupBucket, BackupError, BackupStore, BackupStores, Recipients, Retention, TakenBackup,
+    BackupBucket, BackupError, BackupStore, BackupStores, Identities, Recipients, Retention, TakenBackup,
 };
 use crate::deployment::etcd::backup::{BackupRequest, take_backup};
 use crate::deployment::{Control, Error, Outcome, Site};
 use crate::kubernetes::{Cluster, LIVE};
 use crate::launch::options;
 use crate::resource::status::short_message;
-use crate::resource::{EtcdBackupSpec, Reference, Resource, RunBackup, RunSpec, S3Bucket, Trust, of_source};
+use crate::resource::{
+    EtcdBackupSpec, Reference, Resource, RunBackup, RunOperation, RunSpec, S3Bucket, Trust, of_source,
+};
 use crate::s3::{Authorities, Bucket, S3Settings};
 use crate::value::Secret;
 use crate::value::origin::Source;
 
-/// Takes a backup, and keeps it where the `EtcdBackup` of a Run says.
-pub(super) async fn back_up(
+/// Where the backups of an `EtcdBackup` are.
+pub(super) struct BackupPlace {
+    pub spec: EtcdBackupSpec,
+    pub bucket: BackupBucket,
+    /// For files that are needed for a moment.
+    pub scratch: PathBuf,
+    pub recipients: Recipients,
+    /// Read for a restore only.
+    pub identities: Identities,
+}
+
+/// Reads the `EtcdBackup` of a Run, and the Secrets that it names.
+///
+/// # Errors
+/// One line that says what is wrong with it.
+pub(super) async fn read_place(
     site: &Site,
     cluster: &Cluster,
     namespace: &str,
-    spec: &RunSpec,
-    control: &Control,
-) -> Result<RunResult, Error> {
-    let name = spec.backup.clone().unwrap_or_default();
-    let (asked, of, deployment) = (cluster.clone(), namespace.to_owned(), spec.deployment.clone());
+    run: &RunSpec,
+) -> Result<BackupPlace, String> {
+    let name = run.backup.clone().unwrap_or_default();
+    let (asked, of, deployment) = (cluster.clone(), namespace.to_owned(), run.deployment.clone());
+    let restores = run.operation == RunOperation::Restore;
     let around = site.settings.surroundings.clone();
-    let allowed = match options::allowed(&site.settings) {
-        Ok(allowed) => allowed,
-        Err(why) => return Ok(RunResult::refused("Error", why.to_string())),
-    };
+    let allowed = options::allowed(&site.settings).map_err(|why| why.to_string())?;
     // Requests to the API wait here, and not in the runtime.
     let read = tokio::task::spawn_blocking(move || {
         let text = asked.etcd_backup(&of, &name)?;
@@ -51,25 +65,46 @@ pub(super) async fn back_up(
             true => Recipients::default(),
             false => Recipients::from_lines(&spec.recipients.join("\n")).map_err(|why| format!("recipients: {why}"))?,
         };
-        let bucket = spec.storage.s3.as_ref().ok_or("storage.path is refused: an operator keeps backups in buckets")?;
-        let settings = settings(&asked, &of, bucket)?;
-        let confined = Confinement::new(allowed.networks.as_deref())?;
-        let opened = Bucket::new(&bucket.bucket, &settings, &around, Some(Arc::new(confined)));
-        let opened = opened.map_err(|error| error.to_string())?;
-        let cache = around.cache().ok_or("neither XDG_CACHE_HOME nor HOME is set")?;
-        let prefix = bucket.prefix.clone().unwrap_or_default();
-        Ok((spec, recipients, BackupBucket::new(opened, &prefix)?, cache.join("windlass/backups")))
-    });
-    let (spec, recipients, bucket, scratch): (EtcdBackupSpec, _, _, _) =
-        match read.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())) {
-            Ok(read) => read,
-            Err(why) => return Ok(RunResult::refused("BackupRefused", why)),
+        let identities = match &spec.identity {
+            Some(reference) if restores => {
+                let text = secret_text(&asked, &of, "identity", reference)?;
+                Identities::from_lines(&text).map_err(|why| format!("identity: {why}"))?
+            }
+            _ => Identities::default(),
         };
+        let s3 = spec.storage.s3.as_ref().ok_or("storage.path is refused: an operator keeps backups in buckets")?;
+        let settings = settings(&asked, &of, s3)?;
+        let confined = Confinement::new(allowed.networks.as_deref())?;
+        let opened = Bucket::new(&s3.bucket, &settings, &around, Some(Arc::new(confined)));
+        let opened = opened.map_err(|error| error.to_string())?;
+        let bucket = BackupBucket::new(opened, &s3.prefix.clone().unwrap_or_default())?;
+        let cache = around.cache().ok_or("neither XDG_CACHE_HOME nor HOME is set")?;
+        Ok(BackupPlace { spec, bucket, scratch: cache.join("windlass/backups"), recipients, identities })
+    });
+    read.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// Takes a backup, and keeps it where the `EtcdBackup` of a Run says.
+pub(super) async fn back_up(
+    site: &Site,
+    cluster: &Cluster,
+    namespace: &str,
+    run: &RunSpec,
+    control: &Control,
+) -> Result<RunResult, Error> {
+    let BackupPlace { spec, bucket, scratch, recipients, .. } = match read_place(site, cluster, namespace, run).await {
+        Ok(place) => place,
+        Err(why) => return Ok(RunResult::refused("BackupRefused", why)),
+    };
     let stores = BackupStores { stores: vec![BackupStore::Bucket(Arc::new(bucket))], scratch };
-    let retention = retention(&spec);
     // Who writes an EtcdBackup chooses who can decrypt it, so it holds no keys of the deployment.
-    let request =
-        BackupRequest { stores: &stores, retention, is_local: false, recipients: &recipients, has_credentials: false };
+    let request = BackupRequest {
+        stores: &stores,
+        retention: retention(&spec),
+        is_local: false,
+        recipients: &recipients,
+        has_credentials: false,
+    };
     match take_backup(site, request, control).await {
         Ok(None) => Ok(RunResult::of_outcome(Outcome::Interrupted, "")),
         Ok(Some(taken)) => Ok(taken_result(&taken, |text| short_message(&site.keyring.hidden.hide(text)))),
@@ -111,13 +146,15 @@ fn taken_result(taken: &TakenBackup, hide: impl Fn(&str) -> String) -> RunResult
     RunResult { backup: Some(backup), failures, ..RunResult::of_outcome(Outcome::Ok, &short_message(&message)) }
 }
 
+/// The text of a key of a Secret. The document was checked: it names a Secret of its own namespace.
+fn secret_text(cluster: &Cluster, namespace: &str, what: &str, reference: &Reference) -> Result<String, String> {
+    let secret = reference.secret.as_ref().ok_or_else(|| format!("{what} must name a Secret"))?;
+    let text = cluster.read_secret(namespace, &secret.name, &secret.key);
+    text.map_err(|why| format!("{what}: the Secret {}, key {}: {why}", secret.name, secret.key))
+}
+
 fn settings(cluster: &Cluster, namespace: &str, bucket: &S3Bucket) -> Result<S3Settings, String> {
-    let read = |what: &str, reference: &Reference| {
-        // The document was checked: it names a Secret of its own namespace.
-        let secret = reference.secret.as_ref().ok_or_else(|| format!("{what} must name a Secret"))?;
-        let text = cluster.read_secret(namespace, &secret.name, &secret.key);
-        text.map_err(|why| format!("{what}: the Secret {}, key {}: {why}", secret.name, secret.key))
-    };
+    let read = |what: &str, reference: &Reference| secret_text(cluster, namespace, what, reference);
     let word = |what: &str, reference: &Reference| read(what, reference).map(|text| text.trim().to_owned());
     let optional = |what: &str, reference: &Option<Reference>| reference.as_ref().map(|it| word(what, it)).transpose();
     Ok(S3Settings {

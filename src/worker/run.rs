@@ -1,8 +1,10 @@
 //! What a Run asks for, done by the core.
 
-use super::backup::back_up;
+use super::backup::{BackupPlace, back_up, read_place};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
+use crate::deployment::backups::newest_backup;
 use crate::deployment::destroy::Removal;
+use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
 use crate::deployment::lock;
 use crate::deployment::operation::{Operation, PreparedOperation};
 use crate::deployment::plan::{Plan, asked};
@@ -89,6 +91,8 @@ pub struct RunWork<'a, Agree> {
     pub namespace: &'a str,
     /// What an earlier process has begun to apply.
     pub agreed: Option<&'a AgreedPlan>,
+    /// The backup that it restores, once that is known.
+    pub snapshot: Option<String>,
     /// Keeps what this process is about to apply, before anything is changed.
     pub agree: Agree,
 }
@@ -133,6 +137,13 @@ where
         }
         RunOperation::RenewCertificates => operation(site, work, Operation::RenewCertificates, request, control).await,
         RunOperation::Backup => back_up(site, work.cluster, work.namespace, spec, control).await,
+        RunOperation::Restore => restore(site, work, request, control).await,
+        RunOperation::UndoRestore => {
+            operation(site, work, Operation::RestoreEtcd(Restoration::Undo), request, control).await
+        }
+        RunOperation::ReleaseRestore => {
+            operation(site, work, Operation::RestoreEtcd(Restoration::Release), request, control).await
+        }
         RunOperation::Destroy => {
             let removal = Removal::prepare(site, control).await?;
             if let Err(why) = agree_to_operation(&work, control).await {
@@ -164,8 +175,12 @@ where
         Ok(removals) => removals,
         Err(refused) => return Ok(refused),
     };
-    let agreed =
-        AgreedPlan { asked: asked(&plan.observed), removals: removals.clone(), records: records(work.agreed, control) };
+    let agreed = AgreedPlan {
+        asked: asked(&plan.observed),
+        removals: removals.clone(),
+        snapshot: None,
+        records: records(work.agreed, control),
+    };
     if let Err(why) = (work.agree)(agreed).await {
         return Ok(not_agreed(&why));
     }
@@ -257,7 +272,62 @@ async fn agree_to_operation<Agree>(work: &RunWork<'_, Agree>, control: &Control)
 where
     Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
-    (work.agree)(AgreedPlan { records: records(work.agreed, control), ..AgreedPlan::default() }).await
+    let snapshot = work.snapshot.clone();
+    (work.agree)(AgreedPlan { records: records(work.agreed, control), snapshot, ..AgreedPlan::default() }).await
+}
+
+/// Restores a backup of the bucket that an `EtcdBackup` names: the one that the Run names, or the newest. A process that resumes the Run
+/// takes the same.
+async fn restore<Agree>(
+    site: &Site,
+    work: RunWork<'_, Agree>,
+    request: &LockRequest,
+    control: &Control,
+) -> Result<RunResult, Error>
+where
+    Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
+{
+    let refused = |why: String| Ok(RunResult::refused("RestoreRefused", site.keyring.hidden.hide(&why)));
+    let BackupPlace { bucket, scratch, identities, .. } =
+        match read_place(site, work.cluster, work.namespace, work.spec).await {
+            Ok(place) => place,
+            Err(why) => return refused(why),
+        };
+    let named = work.agreed.and_then(|agreed| agreed.snapshot.clone()).or_else(|| work.spec.snapshot.clone());
+    let name = match named {
+        Some(name) => name,
+        None => match bucket.list().await {
+            Ok(backups) => match newest_backup(&backups) {
+                Some(newest) => newest.name.clone(),
+                None => return refused(format!("there is no backup in {}", bucket.bucket_address().display())),
+            },
+            Err(why) => return refused(why.to_string()),
+        },
+    };
+    let downloaded = match bucket.download(&name, &scratch).await {
+        Ok(downloaded) => downloaded,
+        Err(why) => return refused(one_line(&why.to_string())),
+    };
+    let options = RestoreOptions::default();
+    let unpacked = match unpack_backup(site, &downloaded.path, &scratch, &identities, options, control).await {
+        Err(Error::Backup(why)) => return refused(one_line(&downloaded.with_address(why).to_string())),
+        unpacked => unpacked?,
+    };
+    let work = RunWork { snapshot: Some(name.clone()), ..work };
+    let result = operation(site, work, unpacked.operation.clone(), request, control).await?;
+    if result.outcome != Outcome::Ok {
+        return Ok(result);
+    }
+    let message = format!(
+        "etcd has the data of {name}, and the controllers wait: look at the data, then release or undo it by a Run with the operation \
+         ReleaseRestore or UndoRestore"
+    );
+    Ok(RunResult { message: short_message(&message), ..result })
+}
+
+/// A message and its hints, one line.
+fn one_line(message: &str) -> String {
+    message.replace("\nhint: ", "; ").replace('\n', "; ")
 }
 
 async fn operation<Agree>(
@@ -327,14 +397,7 @@ mod tests {
     }
 
     fn spec(digest: Option<String>) -> RunSpec {
-        RunSpec {
-            deployment: "d".into(),
-            operation: RunOperation::Apply,
-            plan_digest: digest,
-            confirm: None,
-            backup: None,
-            stop: false,
-        }
+        RunSpec { plan_digest: digest, ..RunSpec::of_operation("d", RunOperation::Apply) }
     }
 
     #[test]
@@ -356,6 +419,7 @@ mod tests {
         let agreed = AgreedPlan {
             asked: Some(request.clone()),
             removals: Vec::new(),
+            snapshot: None,
             // The second process was killed before it wrote a journal.
             records: vec!["r1".into(), "r2".into()],
         };

@@ -159,7 +159,7 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId, (cluster, name
             generation = site.read_inventory().await?.generation();
             let agreed = run.run.status.as_ref().and_then(|status| status.agreed.as_ref());
             let agree = async |agreed: AgreedPlan| run.agree(&agreed).await;
-            let work = RunWork { name: &name, spec, cluster, namespace, agreed, agree };
+            let work = RunWork { name: &name, spec, cluster, namespace, agreed, snapshot: None, agree };
             carry_out_run(site, work, &control).await
         };
         let ended = tokio::select! {

@@ -72,17 +72,22 @@ struct ApproveArgs {
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// upgrade, rollback, certificates, backup or destroy
-    #[arg(value_parser = ["upgrade", "rollback", "certificates", "backup", "destroy"])]
+    /// upgrade, rollback, certificates, backup, restore, undo-restore, release-restore or destroy
+    #[arg(value_parser = [
+        "upgrade", "rollback", "certificates", "backup", "restore", "undo-restore", "release-restore", "destroy",
+    ])]
     operation: String,
     /// The deployment
     name: String,
-    /// To destroy: the name of the deployment again
+    /// To destroy, and to restore, undo or release a restore: the name of the deployment again
     #[arg(long, value_name = "NAME")]
     confirm: Option<String>,
-    /// To back up etcd: the EtcdBackup that says where to
+    /// To back up or restore etcd: the EtcdBackup that says where the backups are
     #[arg(long, value_name = "NAME")]
     backup: Option<String>,
+    /// To restore: the name of the backup (default: the newest one)
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -222,15 +227,7 @@ impl Objects {
         if args.digest.as_ref().is_some_and(|given| *given != digest) {
             return Err(anyhow!("the plan has become another one: its digest is {digest}; nothing was approved").into());
         }
-        let spec = RunSpec {
-            deployment: args.name.clone(),
-            operation: RunOperation::Apply,
-            plan_digest: Some(digest),
-            confirm: None,
-            backup: None,
-            stop: false,
-        };
-        self.post(spec).await
+        self.post(RunSpec { plan_digest: Some(digest), ..RunSpec::of_operation(&args.name, RunOperation::Apply) }).await
     }
 
     async fn create(&self, args: &RunArgs) -> Result<ExitCode, CliError> {
@@ -240,31 +237,44 @@ impl Objects {
             "rollback" => RunOperation::Rollback,
             "certificates" => RunOperation::RenewCertificates,
             "backup" => RunOperation::Backup,
+            "restore" => RunOperation::Restore,
+            "undo-restore" => RunOperation::UndoRestore,
+            "release-restore" => RunOperation::ReleaseRestore,
             _ => RunOperation::Destroy,
         };
-        if operation == RunOperation::Destroy && args.confirm.as_deref() != Some(&*args.name) {
-            return Err(anyhow!("to destroy {0} with all its data, pass --confirm {0}", args.name).into());
+        if operation.needs_confirm() && args.confirm.as_deref() != Some(&*args.name) {
+            let what = match operation {
+                RunOperation::Destroy => format!("to destroy {} with all its data", args.name),
+                RunOperation::Restore => {
+                    format!(
+                        "a restore stops the control plane {}, and what was written since the backup is lost: for this",
+                        args.name
+                    )
+                }
+                RunOperation::UndoRestore => "what was written since the restore is lost: for this".to_owned(),
+                _ => "after the release, the restore cannot be undone: for this".to_owned(),
+            };
+            return Err(anyhow!("{what}, pass --confirm {}", args.name).into());
         }
-        if (operation == RunOperation::Backup) != args.backup.is_some() {
-            return Err(anyhow!("the operation backup needs --backup NAME, an EtcdBackup, and no other has it").into());
+        let has_backup = matches!(operation, RunOperation::Backup | RunOperation::Restore);
+        if has_backup != args.backup.is_some() {
+            let why = "the operations backup and restore need --backup NAME, an EtcdBackup, and no other has it";
+            return Err(anyhow!("{why}").into());
         }
-        let confirm = args.confirm.clone().filter(|_| operation == RunOperation::Destroy);
-        self.post(RunSpec {
-            deployment: args.name.clone(),
-            operation,
-            plan_digest: None,
-            confirm,
-            backup: args.backup.clone(),
-            stop: false,
-        })
-        .await
+        if args.snapshot.is_some() && operation != RunOperation::Restore {
+            return Err(anyhow!("--snapshot is for the operation restore only").into());
+        }
+        let confirm = args.confirm.clone().filter(|_| operation.needs_confirm());
+        let (backup, snapshot) = (args.backup.clone(), args.snapshot.clone());
+        self.post(RunSpec { confirm, backup, snapshot, ..RunSpec::of_operation(&args.name, operation) }).await
     }
 
     async fn post(&self, spec: RunSpec) -> Result<ExitCode, CliError> {
         let mut run = Run::new("", spec);
         run.metadata.name = None;
-        run.metadata.generate_name =
-            Some(format!("{}-{}-", run.spec.deployment, run.spec.operation.command().replace(' ', "-")));
+        let words = run.spec.operation.command().split([' ', '-']).filter(|word| !word.is_empty());
+        let words: Vec<&str> = [&*run.spec.deployment].into_iter().chain(words).collect();
+        run.metadata.generate_name = Some(format!("{}-", words.join("-")));
         let created = limited(async { Ok(self.runs().create(&PostParams::default(), &run).await) });
         let created = created.await.map_err(anyhow::Error::msg)?.map_err(|error| anyhow!("{}", error_text(&error)))?;
         note(&format!("created the run {}", created.name_any()));

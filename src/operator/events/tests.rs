@@ -52,15 +52,7 @@ fn what_a_deployment_waits_for_is_news_when_it_changes() {
 fn a_run_that_starts_and_one_that_ends_are_news() {
     let (idle, at_work) = ([("Progressing", "False", "Idle")], [("Progressing", "True", "Applying")]);
     assert_eq!(reasons(&idle, &at_work, true), ["RunStarted"]);
-    let spec = RunSpec {
-        deployment: "prod".into(),
-        operation: RunOperation::Apply,
-        plan_digest: None,
-        confirm: None,
-        backup: None,
-        stop: false,
-    };
-    let mut run = Run::new("install", spec);
+    let mut run = Run::new("install", RunSpec::of_operation("prod", RunOperation::Apply));
     for (status, expected) in [("True", "RunSucceeded"), ("False", "RunFailed")] {
         let result = Condition { r#type: SUCCEEDED.into(), ..conditions(&[("", status, "TaskFailed")]).remove(0) };
         run.status = Some(RunStatus { conditions: vec![result], ..RunStatus::default() });

@@ -67,7 +67,49 @@ AWS_ENDPOINT_URL_S3=$s3_url AWS_CA_BUNDLE=$state/management/ca.crt windlass etcd
 exits 0
 says ' yes, encrypted$'
 s3_requests | matches 'PUT /backups/karmada/prod/.*/manifest.json' || broken "no manifest was uploaded"
-! grep -rlF "$AWS_SECRET_ACCESS_KEY" "$state/runs" "$state/operator.log" "$state/node.log" || broken "the secret key is in a record or log"
+in_no_record "$AWS_SECRET_ACCESS_KEY"
+! grep -lF "$AWS_SECRET_ACCESS_KEY" "$state/operator.log" "$state/node.log" || broken "the secret key is in a log"
+
+# A Run restores the newest backup, which is encrypted: the controllers wait, nothing starts them, and another Run releases them.
+stored() {
+  on h1 "ETCDCTL_API=3 /opt/windlass/etcd/etcd/current/etcdctl --endpoints https://127.0.0.1:2379 --cacert /etc/etcd/pki/ca.crt \
+    --cert /etc/etcd/pki/client.crt --key /etc/etcd/pki/client.key $*"
+}
+# operation NAME OPERATION [LINE]...: a Run for prod, with further lines of its spec.
+operation() {
+  printf 'apiVersion: windlass.dev/v1alpha1\nkind: Run\nmetadata: {name: %s, namespace: default}\nspec: {deployment: prod, operation: %s, confirm: prod%s}\n' \
+    "$1" "$2" "${3:-}" | at_management apply --validate=false -f -
+}
+are_held() {
+  local h
+  for h in h1 h2 h3; do ! on $h systemctl is-active --quiet karmada-scheduler karmada-controller-manager || broken "controllers run on $h"; done
+}
+stored put later "lost by the restore"
+operation early Restore ', backup: frequent'
+eventually run_is early 'False RestoreRefused'
+at_management get run early -o 'jsonpath={.status.conditions[0].message}' | matches 'it is encrypted' || broken "the reason is not there"
+backup frequent 'schedule: "* * * * *"' 'suspend: true' "recipients: [$owner]" 'identity: {secret: {name: key, key: age}}' |
+  at_management apply --validate=false -f -
+at_management create secret generic key --from-file="age=$scratch/owner.key"
+operation back Restore ', backup: frequent'
+eventually run_is back 'True Succeeded'
+found=$(stored get later)
+[ -z "$found" ] || broken "what was written after the backup is still there"
+for h in h1 h2 h3; do on $h systemctl is-active --quiet etcd karmada-apiserver || broken "API servers do not run on $h"; done
+are_held
+has_looked_since() { [ "$(at_management get kd prod -o 'jsonpath={.status.look.time}')" \> "$(at_management get run back -o 'jsonpath={.status.completionTime}')" ]; }
+eventually has_looked_since
+at_management get kd prod -o 'jsonpath={.status.conditions}'
+run_of during "$(digest_of prod)"
+has_ended() { at_management get run "$1" -o 'jsonpath={.status.completionTime}' | matches Z; }
+eventually has_ended during
+are_held
+operation release ReleaseRestore
+eventually run_is release 'True Succeeded'
+for h in h1 h2 h3; do on $h systemctl is-active --quiet karmada-scheduler karmada-controller-manager || broken "controllers do not run on $h"; done
+in_no_record "$(grep SECRET "$scratch/owner.key")"
+! grep -lF "$(grep SECRET "$scratch/owner.key")" "$state/operator.log" "$state/node.log" || broken "the secret key is in a log"
+
 # What cannot be written is a failure that is seen. A deployment that does not exist is none to wait for.
 at_management create secret generic s3 --dry-run=client -o json --from-file="caCert=$state/management/ca.crt" \
   --from-literal="accessKey=$AWS_ACCESS_KEY_ID" --from-literal=secretKey=wrong | at_management apply -f -

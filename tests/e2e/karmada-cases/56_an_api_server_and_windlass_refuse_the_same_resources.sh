@@ -2,7 +2,7 @@
 # The definitions of our custom resources in the control plane's own API server, which knows CEL: every bad document is
 # refused for the reason that windlass gives, every good one gets the same defaults.
 . "$ROOT/tests/e2e/karmada-lib.sh"
-windlass crd --all
+windlass crd
 exits 0
 kubectl apply -f "$output"
 for kind in karmadadeployments etcdbackups etcdrestores; do
