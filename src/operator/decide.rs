@@ -201,7 +201,7 @@ pub fn decide(view: &DeploymentView, limits: Limits, now: Seconds) -> Decision {
     let paused = |run: &RunView| view.paused && run.operation.changes_hosts();
     // One that may have changed hosts is resumed at any time: they are half changed.
     let closed = |run: &RunView| match view.window {
-        Window::Closed { until } if !run.has_changed && run.operation.changes_hosts() => Some(until),
+        Window::Closed { until } if !run.has_changed && run.operation.waits_for_window() => Some(until),
         _ => None,
     };
     if let Some(run) = open.iter().find(|run| !paused(run) && closed(run).is_none()).or(open.first()) {

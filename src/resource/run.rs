@@ -71,7 +71,8 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub backup: Option<String>,
-    /// To restore: the name of the backup in that place, such as 20261128T090737Z-r20-12406398 (default: the newest).
+    /// To restore: the name of the backup in that place, such as 20261128T090737Z-r20-12406398 (default: the newest that was taken before
+    /// this Run was created).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     #[x_kube(validation = Rule::new("self.matches('^[0-9]{8}T[0-9]{6}Z-r[0-9a-f-]+$')")
@@ -123,6 +124,11 @@ impl RunOperation {
     /// Whether it changes hosts.
     pub fn changes_hosts(self) -> bool {
         self != RunOperation::Backup
+    }
+
+    /// Whether it begins in a maintenance window only. What ends a restore does not: the controllers are stopped until then.
+    pub fn waits_for_window(self) -> bool {
+        self.changes_hosts() && !matches!(self, RunOperation::UndoRestore | RunOperation::ReleaseRestore)
     }
 
     /// As the sub-command of the command line is called.

@@ -61,7 +61,7 @@ pub struct EtcdBackupSpec {
     /// Which older snapshots to keep besides (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<RetentionRules>,
-    /// The public keys of age of those who can decrypt them (default: they are not encrypted).
+    /// Who can decrypt the snapshots: public keys of age (default: they are not encrypted).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), inner(length(max = 128)))]
     #[x_kube(validation = Rule::new("self.all(key, key.matches('^age1[02-9ac-hj-np-z]+$'))")
@@ -78,27 +78,27 @@ pub struct EtcdBackupSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetentionRules {
-    /// All that are at most so many days older than the newest.
+    /// Keep all that are at most so many days older than the one before the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub within_days: Option<i32>,
-    /// Of so many hours.
+    /// Keep the newest snapshot of each of the last so many hours that have one (UTC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub hourly: Option<i32>,
-    /// Of so many days.
+    /// Keep the newest snapshot of each of the last so many days that have one (UTC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub daily: Option<i32>,
-    /// Of so many weeks, which begin on Monday.
+    /// Keep the newest snapshot of each of the last so many weeks that have one; a week begins on Monday.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub weekly: Option<i32>,
-    /// Of so many months.
+    /// Keep the newest snapshot of each of the last so many months that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub monthly: Option<i32>,
-    /// Of so many years.
+    /// Keep the newest snapshot of each of the last so many years that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub yearly: Option<i32>,

@@ -2,7 +2,7 @@
 
 use super::backup::{BackupPlace, back_up, read_place};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
-use crate::deployment::backups::newest_backup;
+use crate::deployment::backups::{Manifest, newest_backup};
 use crate::deployment::destroy::Removal;
 use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
 use crate::deployment::lock;
@@ -93,6 +93,8 @@ pub struct RunWork<'a, Agree> {
     pub agreed: Option<&'a AgreedPlan>,
     /// The backup that it restores, once that is known.
     pub snapshot: Option<String>,
+    /// When the Run was created, in seconds since 1970.
+    pub created: u64,
     /// Keeps what this process is about to apply, before anything is changed.
     pub agree: Agree,
 }
@@ -276,8 +278,8 @@ where
     (work.agree)(AgreedPlan { records: records(work.agreed, control), snapshot, ..AgreedPlan::default() }).await
 }
 
-/// Restores a backup of the bucket that an `EtcdBackup` names: the one that the Run names, or the newest. A process that resumes the Run
-/// takes the same.
+/// Restores a backup of the bucket that an `EtcdBackup` names: the one that the Run names, or the newest from before the Run was created. A
+/// process that resumes the Run takes the same.
 async fn restore<Agree>(
     site: &Site,
     work: RunWork<'_, Agree>,
@@ -297,10 +299,18 @@ where
     let name = match named {
         Some(name) => name,
         None => match bucket.list().await {
-            Ok(backups) => match newest_backup(&backups) {
-                Some(newest) => newest.name.clone(),
-                None => return refused(format!("there is no backup in {}", bucket.bucket_address().display())),
-            },
+            Ok(mut backups) => {
+                // While the Run waited, others may have backed up what is to be replaced.
+                let is_earlier = |manifest: &Manifest| manifest.taken <= work.created;
+                backups.retain(|backup| backup.manifest.as_ref().is_ok_and(is_earlier));
+                match newest_backup(&backups) {
+                    Some(newest) => newest.name.clone(),
+                    None => {
+                        let place = bucket.bucket_address().display().to_string();
+                        return refused(format!("{place} has no backup from before this Run was created"));
+                    }
+                }
+            }
             Err(why) => return refused(why.to_string()),
         },
     };

@@ -33,7 +33,7 @@ use crate::value::truth;
 
 #[derive(Debug, Args)]
 pub(super) struct SiteArgs {
-    /// The deployment: a file with a KarmadaDeployment
+    /// The deployment: a file with a KarmadaDeployment, or kube:NAMESPACE/NAME
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: Option<PathBuf>,
     /// Instead of -f: an inventory with the groups of a deployment; with -f: a further inventory

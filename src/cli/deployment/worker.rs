@@ -159,7 +159,9 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId, (cluster, name
             generation = site.read_inventory().await?.generation();
             let agreed = run.run.status.as_ref().and_then(|status| status.agreed.as_ref());
             let agree = async |agreed: AgreedPlan| run.agree(&agreed).await;
-            let work = RunWork { name: &name, spec, cluster, namespace, agreed, snapshot: None, agree };
+            let created = run.run.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
+            let created = u64::try_from(created).unwrap_or(0);
+            let work = RunWork { name: &name, spec, cluster, namespace, agreed, snapshot: None, created, agree };
             carry_out_run(site, work, &control).await
         };
         let ended = tokio::select! {

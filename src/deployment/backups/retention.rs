@@ -11,7 +11,7 @@ use super::{AHEAD, Backup, Manifest, time};
 pub struct Retention {
     /// So many of the newest.
     pub last: Option<usize>,
-    /// Those that are at most so much older than the newest.
+    /// Those that are at most so much older than the one before the newest.
     pub within: Option<Duration>,
     /// The newest one of each hour that has one, for the newest so many such hours; and so on. Hours and days are those of UTC, weeks
     /// begin on Monday.
@@ -56,7 +56,7 @@ impl Retention {
         let taken = |backup: &Backup| backup.manifest.as_ref().map_or(0, |manifest| manifest.taken);
         let has_credentials = |backup: &Backup| backup.manifest.as_ref().is_ok_and(|found| found.credentials.is_some());
         let newest = backups.first().map_or(0, taken);
-        // If the clock is ahead now, all others look old: their age counts from the newest that is not from the future.
+        // If the clock is ahead now, all others look old: their age counts from the newest of them that is not from the future.
         let is_future = |backup: &Backup| taken(backup) > newest.saturating_add(AHEAD);
         let before = backups.iter().skip(1).filter(|backup| !is_future(backup)).map(taken).max();
         let now = before.map_or(newest, |before| before.min(newest));

@@ -177,8 +177,9 @@ impl Survivors {
                     }
                     _ => "all that was written since is lost".to_owned(),
                 };
+                let key = if manifest.encryption.is_some() { " --identity FILE" } else { "" };
                 text.push_str(&format!(
-                    "\n- from the newest backup (revision {}): {loss}:\n    windlass etcd restore {} {named}{flags}\n",
+                    "\n- from the newest backup (revision {}): {loss}:\n    windlass etcd restore {}{key} {named}{flags}\n",
                     manifest.revision,
                     backup.path.display()
                 ));

@@ -60,7 +60,7 @@ for where in $place "$scratch/backups"; do
   says ' yes, encrypted$'
   windlass etcd backups "$where" --identity "$scratch/owner.key"
   exits 0
-  says ' yes, encrypted$'
+  says ' yes, decrypted$'
   windlass etcd backups "$where" --identity "$scratch/other.key"
   exits 2
   says ' no: none of the identities decrypts it'

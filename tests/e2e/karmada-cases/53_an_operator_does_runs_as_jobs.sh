@@ -65,7 +65,7 @@ is_over() { [ "$(at_management get runs -o 'jsonpath={.items[*].status.completio
 eventually is_over
 AWS_ENDPOINT_URL_S3=$s3_url AWS_CA_BUNDLE=$state/management/ca.crt windlass etcd backups s3://backups/karmada/prod --identity "$scratch/owner.key"
 exits 0
-says ' yes, encrypted$'
+says ' yes, decrypted$'
 s3_requests | matches 'PUT /backups/karmada/prod/.*/manifest.json' || broken "no manifest was uploaded"
 in_no_record "$AWS_SECRET_ACCESS_KEY"
 ! grep -lF "$AWS_SECRET_ACCESS_KEY" "$state/operator.log" "$state/node.log" || broken "the secret key is in a log"
@@ -104,6 +104,15 @@ run_of during "$(digest_of prod)"
 has_ended() { at_management get run "$1" -o 'jsonpath={.status.completionTime}' | matches Z; }
 eventually has_ended during
 are_held
+operation undo UndoRestore
+eventually run_is undo 'True Succeeded'
+stored get later | matches 'lost by the restore' || broken "the data from before the restore is not back"
+for h in h1 h2 h3; do on $h systemctl is-active --quiet karmada-scheduler || broken "no controller runs on $h after the undo"; done
+# The one that it names.
+address=$(backup_status frequent lastSuccess)
+operation again Restore ", backup: frequent, snapshot: ${address##*/}"
+eventually run_is again 'True Succeeded'
+at_management get run again -o 'jsonpath={.status.agreed.snapshot}' | matches -x "${address##*/}" || broken "another backup was restored"
 operation release ReleaseRestore
 eventually run_is release 'True Succeeded'
 for h in h1 h2 h3; do on $h systemctl is-active --quiet karmada-scheduler karmada-controller-manager || broken "controllers do not run on $h"; done

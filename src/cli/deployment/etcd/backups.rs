@@ -72,7 +72,7 @@ pub(super) fn print_backups(args: &BackupsArgs) -> Result<ExitCode, CliError> {
         BackupsFormat::Json => {
             print(format!("{:#}\n", json!(rows.iter().map(Row::json).collect::<Vec<_>>())).as_bytes())?;
         }
-        BackupsFormat::Table => print(table(&rows).as_bytes())?,
+        BackupsFormat::Table => print(table(&rows, decryption.is_some()).as_bytes())?,
         BackupsFormat::Prometheus => {}
     }
     let is_old = args.max_age.and_then(|limit| too_old(&rows, limit));
@@ -185,7 +185,7 @@ impl Row {
     }
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row], is_decrypted: bool) -> String {
     let mut text =
         format!("{:<32} {:<12} {:>12} {:>12} {:<8} {}\n", "NAME", "AGE", "SIZE", "REVISION", "ETCD", "VERIFIED");
     for row in rows {
@@ -199,6 +199,7 @@ fn table(rows: &[Row]) -> String {
             Err(_) => ["?", "?", "?", "?"].map(str::to_owned),
         };
         let verified = match &row.verified {
+            Ok(manifest) if manifest.encryption.is_some() && is_decrypted => "yes, decrypted".to_owned(),
             Ok(manifest) if manifest.encryption.is_some() => "yes, encrypted".to_owned(),
             Ok(_) => "yes".to_owned(),
             Err(why) => format!("no: {}", one_line(why)),
