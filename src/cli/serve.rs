@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::deployment::etcd::read_recipients;
 use super::options::PassedOn;
 use super::{CliError, ExitCode, interrupt, launch, note, print, recording, reporting, surroundings};
 use crate::deployment::lock::holder::user_and_machine;
@@ -42,6 +43,10 @@ pub(super) struct ServeArgs {
     /// How many backups of each deployment to keep; older ones are removed after a new one is complete (default: all)
     #[arg(long, value_name = "N", requires = "backups", value_parser = clap::value_parser!(u16).range(1..))]
     keep_backups: Option<u16>,
+    /// A file with public keys of age: backups are encrypted, so that only the owners of their secret keys can restore them (default: they are
+    /// not encrypted)
+    #[arg(long, value_name = "FILE", requires = "backups")]
+    backup_recipients: Option<PathBuf>,
     /// File with the key for SSH keys and passwords that come through the API or the page: 32 random bytes in base64, mode 0600 (default:
     /// windlass-credentials-key in $CREDENTIALS_DIRECTORY, a credential of the systemd unit)
     #[arg(long, value_name = "FILE")]
@@ -245,6 +250,11 @@ fn start_server(args: &ServeArgs, settings: &Settings) -> Result<ExitCode, CliEr
         },
         backups: args.backups.as_ref().map(|backups| surroundings().absolute(backups)),
         keep_backups: args.keep_backups,
+        backup_recipients: match &args.backup_recipients {
+            // One that cannot be used is reported now, and not by each backup.
+            Some(file) => read_recipients(file).map(|_| Some(surroundings().absolute(file)))?,
+            None => None,
+        },
         credentials_key: SealingKey::find(
             args.credentials_key.as_deref(),
             surroundings().variable("CREDENTIALS_DIRECTORY").map(Path::new),

@@ -91,6 +91,8 @@ pub struct ServeOptions {
     pub backups: Option<PathBuf>,
     /// How many backups of each deployment are kept. None: all.
     pub keep_backups: Option<u16>,
+    /// A file with public keys of age, for which backups are encrypted. None: they are not.
+    pub backup_recipients: Option<PathBuf>,
     /// What credentials that come through the API are sealed with. None: there can be none.
     pub credentials_key: Option<SealingKey>,
     /// Of documents, and of files that say they are from an API.
@@ -146,6 +148,7 @@ struct Server {
     documents_read: documents_read::DocumentsRead,
     backups: Option<PathBuf>,
     keep_backups: Option<u16>,
+    backup_recipients: Option<PathBuf>,
     verified: Arc<backups::Verified>,
     credentials: CredentialStore,
     limits: ForeignResourceLimits,
@@ -196,6 +199,7 @@ impl Server {
             documents_read: documents_read::DocumentsRead::default(),
             backups,
             keep_backups: options.keep_backups,
+            backup_recipients: options.backup_recipients,
             verified: Arc::default(),
             credentials: CredentialStore::new(options.directory.join("credentials"), options.credentials_key),
             stores: Stores::open_stores(&options.directory)?,

@@ -241,7 +241,9 @@ fn arguments(
             let directory = backups_of(server, &file.name)?.display().to_string();
             refuse_others(server, &file.name)?;
             let keep = server.keep_backups.map(|keep| format!("--keep={keep}"));
-            Ok(words(&["etcd", "backup", &directory]).into_iter().chain(keep).collect())
+            let recipients = server.backup_recipients.as_ref();
+            let recipients = recipients.map(|file| format!("--recipients-file={}", file.display()));
+            Ok(words(&["etcd", "backup", &directory]).into_iter().chain(keep).chain(recipients).collect())
         }
         (StartRun::Plan { operation }, None) => {
             plans::prepare_directory(server, &server.processes.plan_path(id))?;

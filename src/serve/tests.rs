@@ -100,6 +100,7 @@ impl Fixture {
             documents: directory.path().join("state/documents"),
             backups: None,
             keep_backups: None,
+            backup_recipients: None,
             credentials_key: None,
             limits: limits(),
             directory: directory.path().join("state"),

@@ -108,11 +108,18 @@ impl Retention {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PackedCredentials;
     use super::*;
 
     /// Times such as `2026-11-28 04:00`, from the newest to the oldest.
     fn kept(retention: Retention, times: &[&str]) -> Vec<String> {
-        let backups = times.iter().enumerate().map(|(at, text)| {
+        let unwanted = retention.unwanted(backups(times));
+        let is_there = |text: &&&str| unwanted.iter().all(|gone| gone.name != **text);
+        times.iter().filter(is_there).map(|&text| text.to_owned()).collect()
+    }
+
+    fn backups(times: &[&str]) -> Vec<Backup> {
+        let backup = |(at, text): (usize, &&str)| {
             let taken = chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").unwrap().and_utc().timestamp();
             let manifest: Manifest = serde_json::from_value(serde_json::json!({
                 "layout": 1, "deployment": "prod", "cluster": "etcd", "cluster_id": "7", "member": "h1", "is_leader": false,
@@ -121,13 +128,8 @@ mod tests {
             }))
             .unwrap();
             Backup { name: (*text).to_owned(), path: "/b".into(), manifest: Ok(manifest) }
-        });
-        let unwanted = retention.unwanted(backups.collect());
-        times
-            .iter()
-            .filter(|text| unwanted.iter().all(|gone| gone.name != **text))
-            .map(|&text| text.to_owned())
-            .collect()
+        };
+        times.iter().enumerate().map(backup).collect()
     }
 
     const TIMES: [&str; 9] = [
@@ -167,6 +169,18 @@ mod tests {
             assert_eq!(kept(nothing, &TIMES), TIMES[..1]);
         }
         assert!(kept(rules, &[]).is_empty());
+    }
+
+    #[test]
+    fn the_newest_backup_with_credentials_stays() {
+        let mut backups = backups(&["2026-11-28 12:00", "2026-11-27 12:00", "2026-11-26 12:00"]);
+        for backup in &mut backups[1..] {
+            let credentials = PackedCredentials { files: 1, compressed_size: 1, compressed_sha256: "ab".into() };
+            backup.manifest.as_mut().unwrap().credentials = Some(credentials);
+        }
+        let unwanted = Retention { last: Some(1), ..Retention::default() }.unwanted(backups);
+        let names: Vec<&str> = unwanted.iter().map(|backup| &*backup.name).collect();
+        assert_eq!(names, ["2026-11-26 12:00"]);
     }
 
     #[test]

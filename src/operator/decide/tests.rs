@@ -431,3 +431,23 @@ fn frequent_backups_do_not_push_out_what_changed_the_hosts() {
     view.runs.extend((0..22).map(|number| ended(&format!("b{number}"), RunOperation::Backup)));
     assert_eq!(decide(&view, LIMITS, NOW).actions, ["b1", "b0"].map(|name| Action::Forget(name.into())));
 }
+
+#[test]
+fn what_ends_a_restore_waits_for_no_window_but_a_restore_does() {
+    let mut view = planned("d");
+    view.window = Window::Closed { until: NOW + 5000 };
+    for (operation, begins) in [
+        (RunOperation::Restore, false),
+        (RunOperation::Upgrade, false),
+        (RunOperation::UndoRestore, true),
+        (RunOperation::ReleaseRestore, true),
+    ] {
+        let waiting = RunView { has_changed: false, ..run("r", operation, RunState::Waiting, None) };
+        view.runs = vec![waiting];
+        let decision = decide(&view, LIMITS, NOW);
+        assert_eq!(decision.actions.contains(&Action::Start("r".into())), begins, "{operation:?}");
+        assert_eq!(decision.blocked.is_some(), !begins, "{operation:?}");
+        let paused = DeploymentView { paused: true, ..view.clone() };
+        assert_eq!(decide(&paused, LIMITS, NOW).blocked, Some(Blocked::Paused), "{operation:?}");
+    }
+}

@@ -78,6 +78,7 @@ async fn a_backup_goes_to_the_directory_of_the_server_and_needs_its_right() {
     let fixture = Fixture::with(|options| {
         options.backups = Some(options.directory.with_file_name("backups"));
         options.keep_backups = Some(5);
+        options.backup_recipients = Some("/etc/windlass/backup.pub".into());
         write_program(&options.program, "#!/bin/sh\necho \"$@\" >&2\nexit 1\n");
     });
     assert_eq!(ask(&fixture, "see@prod plan@prod", backup()).await.code(), "Forbidden");
@@ -85,8 +86,10 @@ async fn a_backup_goes_to_the_directory_of_the_server_and_needs_its_right() {
     assert_eq!(ask(&fixture, "see@prod approve@prod", elsewhere).await.code(), "InvalidBody");
     let printed = ask(&fixture, "see@prod approve@prod", backup()).await;
     let root = fixture.directory.path().canonicalize().unwrap();
-    let expected =
-        format!("etcd backup {0}/backups/prod -f {0}/deployments/prod.yaml --keep=5 --run-id=", root.display());
+    let expected = format!(
+        "etcd backup {0}/backups/prod -f {0}/deployments/prod.yaml --keep=5 --recipients-file=/etc/windlass/backup.pub --run-id=",
+        root.display()
+    );
     let detail = printed.json()["detail"].as_str().unwrap().to_owned();
     assert!(detail.starts_with(&expected), "{detail}");
     // Not while another run changes the deployment.

@@ -26,6 +26,7 @@ async fn listen(fixture: &Fixture) -> (SocketAddr, oneshot::Sender<()>) {
         webhooks: Vec::new(),
         backups: None,
         keep_backups: None,
+        backup_recipients: None,
     };
     let (said, listening) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();

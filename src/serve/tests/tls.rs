@@ -48,6 +48,7 @@ fn options(directory: &Path, listen: &str) -> ServeOptions {
         webhooks: Vec::new(),
         backups: None,
         keep_backups: None,
+        backup_recipients: None,
     }
 }
 

@@ -29,6 +29,12 @@ windlass etcd backup "$scratch/backups" --recipients-file "$scratch/owner.key" "
 exits 1
 says 'owner.key: line 3: it is a secret key'
 ! grep -q "$(grep SECRET "$scratch/owner.key")" "$output" || broken "the secret key is in the output"
+# A restore needs all of them.
+mv "$state/credentials/etcd/ca.key" "$scratch/ca.key"
+windlass etcd backup "$scratch/backups" --credentials --recipient "$owner" "${deployment[@]}"
+exits 1
+says "the backup cannot hold the credentials of the deployment: $state/credentials/etcd/ca.key does not exist"
+mv "$scratch/ca.key" "$state/credentials/etcd/ca.key"
 [ ! -e "$scratch/backups" ] || broken "a refused backup made the directory"
 
 etcdctl put e2e "only the owner may read this"

@@ -5,7 +5,7 @@
 windlass crd
 exits 0
 kubectl apply -f "$output"
-for kind in karmadadeployments etcdbackups etcdrestores; do
+for kind in karmadadeployments etcdbackups runs; do
   kubectl wait --for=condition=Established --timeout=60s "crd/$kind.windlass.dev"
 done
 said="$state/said"
@@ -45,4 +45,4 @@ WINDLASS_RESOURCE_BUNDLES=karmada=/nowhere KUBECONFIG="$kubeconfig" windlass inv
 exits 0
 says '@karmada_scheduler'
 says 'cp-1'
-kubectl delete crd karmadadeployments.windlass.dev etcdbackups.windlass.dev etcdrestores.windlass.dev
+kubectl delete crd karmadadeployments.windlass.dev etcdbackups.windlass.dev runs.windlass.dev

@@ -37,10 +37,15 @@ impl RecipientArgs {
             all = all.and(parsed);
         }
         for file in &self.recipients_file {
-            all = all.and(read_keys(file, Recipients::from_lines)?);
+            all = all.and(read_recipients(file)?);
         }
         Ok(all)
     }
+}
+
+/// Reads a file with public keys.
+pub(in crate::cli) fn read_recipients(file: &Path) -> Result<Recipients, CliError> {
+    read_keys(file, Recipients::from_lines)
 }
 
 impl IdentityArgs {

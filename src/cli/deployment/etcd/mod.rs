@@ -16,6 +16,8 @@ mod verify;
 
 use clap::{Args, Subcommand};
 
+pub(in crate::cli) use keys::read_recipients;
+
 use crate::cli::{CliError, ExitCode};
 
 #[derive(Debug, Args)]
