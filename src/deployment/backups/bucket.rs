@@ -1,5 +1,5 @@
-//! Backups in a bucket: `PREFIX/NAME/snapshot.db.zst` (or `.zst.age`), and `PREFIX/NAME/manifest.json`, which is written last and removed first. A name is of
-//! one process alone, so that none touches what another one writes.
+//! Backups in a bucket: `PREFIX/NAME/snapshot.db.zst` (or `.zst.age`), perhaps the credentials, and `PREFIX/NAME/manifest.json`, which is
+//! written last and removed first. A name is of one process alone, so that none touches what another one writes.
 
 use std::collections::BTreeMap;
 use std::fs;

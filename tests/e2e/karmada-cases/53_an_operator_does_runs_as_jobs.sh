@@ -84,7 +84,7 @@ are_held() {
   local h
   for h in h1 h2 h3; do ! on $h systemctl is-active --quiet karmada-scheduler karmada-controller-manager || broken "controllers run on $h"; done
 }
-stored put later "lost by the restore"
+stored put later lost-by-the-restore
 operation early Restore ', backup: frequent'
 eventually run_is early 'False RestoreRefused'
 at_management get run early -o 'jsonpath={.status.conditions[0].message}' | matches 'it is encrypted' || broken "the reason is not there"
@@ -106,7 +106,7 @@ eventually has_ended during
 are_held
 operation undo UndoRestore
 eventually run_is undo 'True Succeeded'
-stored get later | matches 'lost by the restore' || broken "the data from before the restore is not back"
+stored get later | matches lost-by-the-restore || broken "the data from before the restore is not back"
 for h in h1 h2 h3; do on $h systemctl is-active --quiet karmada-scheduler || broken "no controller runs on $h after the undo"; done
 # The one that it names.
 address=$(backup_status frequent lastSuccess)
