@@ -117,7 +117,7 @@ impl Verified {
 }
 
 fn states(backup: &Path) -> Vec<Option<FileState>> {
-    backups::files_of(backup).iter().map(|file| file.metadata().ok().as_ref().map(FileState::from)).collect()
+    backups::files_of(backup).map(|file| file.metadata().ok().as_ref().map(FileState::from)).collect()
 }
 
 pub(super) async fn list_backups(call: Call) -> Result<Response, Problem> {

@@ -128,7 +128,8 @@ fn retention(spec: &EtcdBackupSpec) -> Retention {
     }
 }
 
-fn failure(error: &BackupError) -> String {
+/// An error with its hints, one line.
+pub(super) fn failure(error: &BackupError) -> String {
     error.to_string().replace("\nhint: ", "; ").replace('\n', "; ")
 }
 

@@ -1,13 +1,14 @@
 //! What a Run asks for, done by the core.
 
-use super::backup::{BackupPlace, back_up, read_place};
+use super::backup::{BackupPlace, back_up, failure, read_place};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
-use crate::deployment::backups::{Manifest, newest_backup};
+use crate::deployment::backups::Manifest;
 use crate::deployment::destroy::Removal;
 use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
 use crate::deployment::lock;
 use crate::deployment::operation::{Operation, PreparedOperation};
 use crate::deployment::plan::{Plan, asked};
+use crate::deployment::recorded_operation::RecordedOperation;
 use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
 use crate::kubernetes::Cluster;
 use crate::resource::status::short_message;
@@ -91,8 +92,6 @@ pub struct RunWork<'a, Agree> {
     pub namespace: &'a str,
     /// What an earlier process has begun to apply.
     pub agreed: Option<&'a AgreedPlan>,
-    /// The backup that it restores, once that is known.
-    pub snapshot: Option<String>,
     /// When the Run was created, in seconds since 1970.
     pub created: u64,
     /// Keeps what this process is about to apply, before anything is changed.
@@ -148,7 +147,7 @@ where
         }
         RunOperation::Destroy => {
             let removal = Removal::prepare(site, control).await?;
-            if let Err(why) = agree_to_operation(&work, control).await {
+            if let Err(why) = agree_to_operation(&work, None, control).await {
                 return Ok(not_agreed(&why));
             }
             let name = spec.confirm.as_deref().unwrap_or_default();
@@ -270,11 +269,15 @@ fn permitted(
 }
 
 /// Keeps that hosts are about to be changed: from now on the run is resumed, if this process ends in the middle, at any time.
-async fn agree_to_operation<Agree>(work: &RunWork<'_, Agree>, control: &Control) -> Result<(), String>
+/// `snapshot`: the backup that is restored.
+async fn agree_to_operation<Agree>(
+    work: &RunWork<'_, Agree>,
+    snapshot: Option<String>,
+    control: &Control,
+) -> Result<(), String>
 where
     Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
-    let snapshot = work.snapshot.clone();
     (work.agree)(AgreedPlan { records: records(work.agreed, control), snapshot, ..AgreedPlan::default() }).await
 }
 
@@ -299,12 +302,11 @@ where
     let name = match named {
         Some(name) => name,
         None => match bucket.list().await {
-            Ok(mut backups) => {
+            Ok(backups) => {
                 // While the Run waited, others may have backed up what is to be replaced.
                 let is_earlier = |manifest: &Manifest| manifest.taken <= work.created;
-                backups.retain(|backup| backup.manifest.as_ref().is_ok_and(is_earlier));
-                match newest_backup(&backups) {
-                    Some(newest) => newest.name.clone(),
+                match backups.into_iter().find(|backup| backup.manifest.as_ref().is_ok_and(is_earlier)) {
+                    Some(newest) => newest.name,
                     None => {
                         let place = bucket.bucket_address().display().to_string();
                         return refused(format!("{place} has no backup from before this Run was created"));
@@ -316,14 +318,13 @@ where
     };
     let downloaded = match bucket.download(&name, &scratch).await {
         Ok(downloaded) => downloaded,
-        Err(why) => return refused(one_line(&why.to_string())),
+        Err(why) => return refused(failure(&why)),
     };
     let options = RestoreOptions::default();
     let unpacked = match unpack_backup(site, &downloaded.path, &scratch, &identities, options, control).await {
-        Err(Error::Backup(why)) => return refused(one_line(&downloaded.with_address(why).to_string())),
+        Err(Error::Backup(why)) => return refused(failure(&downloaded.with_address(why))),
         unpacked => unpacked?,
     };
-    let work = RunWork { snapshot: Some(name.clone()), ..work };
     let result = operation(site, work, unpacked.operation.clone(), request, control).await?;
     if result.outcome != Outcome::Ok {
         return Ok(result);
@@ -333,11 +334,6 @@ where
          ReleaseRestore or UndoRestore"
     );
     Ok(RunResult { message: short_message(&message), ..result })
-}
-
-/// A message and its hints, one line.
-fn one_line(message: &str) -> String {
-    message.replace("\nhint: ", "; ").replace('\n', "; ")
 }
 
 async fn operation<Agree>(
@@ -350,6 +346,10 @@ async fn operation<Agree>(
 where
     Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
+    let snapshot = match operation.recorded() {
+        RecordedOperation::RestoreEtcd { backup } => Some(backup),
+        _ => None,
+    };
     let Some(prepared) = PreparedOperation::make(site, operation, request, true, control).await? else {
         return Ok(RunResult::of_outcome(Outcome::Interrupted, ""));
     };
@@ -363,7 +363,7 @@ where
     if prepared.is_empty() {
         return Ok(RunResult::of_outcome(Outcome::Ok, "there was nothing to do"));
     }
-    if let Err(why) = agree_to_operation(&work, control).await {
+    if let Err(why) = agree_to_operation(&work, snapshot, control).await {
         return Ok(not_agreed(&why));
     }
     Ok(RunResult::of_outcome(prepared.carry_out(request, control).await?, "it was carried out on all hosts"))

@@ -19,6 +19,19 @@ s3_up() {
 }
 s3_down() { [ -z "$s3_server" ] || kill "$s3_server" 2>/dev/null || true; }
 
+# a_cluster_and_a_bucket: a healthy cluster, and the S3 service that windlass uses. ${deployment[@]} are the arguments that name the cluster, $place is
+# for its backups.
+a_cluster_and_a_bucket() {
+  a_cluster
+  mapfile -t deployment < <(apply_arguments)
+  deployment+=(-e etcd_settle_seconds=1)
+  # shellcheck disable=SC2034  # for the case
+  place=s3://backups/karmada/prod
+  trap 's3_down; rm -rf "$scratch" || true' EXIT
+  s3_up
+  export AWS_ENDPOINT_URL_S3=$s3_url XDG_CACHE_HOME=$scratch/cache
+}
+
 # s3_fault METHOD PATH KIND COUNT: what happens to the next requests.
 s3_fault() { curl -sSfk -X PUT "$s3_url/faults" -d "{\"method\": \"$1\", \"path\": \"$2\", \"kind\": \"$3\", \"count\": $4}"; }
 s3_no_faults() { curl -sSfk -X DELETE "$s3_url/faults"; }

@@ -161,7 +161,7 @@ fn carried_out(args: &WorkerArgs, run: &RunRecord, record: RunId, (cluster, name
             let agree = async |agreed: AgreedPlan| run.agree(&agreed).await;
             let created = run.run.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
             let created = u64::try_from(created).unwrap_or(0);
-            let work = RunWork { name: &name, spec, cluster, namespace, agreed, snapshot: None, created, agree };
+            let work = RunWork { name: &name, spec, cluster, namespace, agreed, created, agree };
             carry_out_run(site, work, &control).await
         };
         let ended = tokio::select! {

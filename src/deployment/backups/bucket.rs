@@ -14,10 +14,7 @@ use super::prepare::Prepared;
 use super::reading::parse_manifest;
 use super::retention::Retention;
 use super::staging::Staging;
-use super::{
-    Backup, BackupResult, CREDENTIALS, ENCRYPTED_SNAPSHOT, LARGEST_MANIFEST, MANIFEST, Manifest, SNAPSHOT,
-    parse_timestamp,
-};
+use super::{Backup, BackupResult, DIFFERS, LARGEST_MANIFEST, MANIFEST, Manifest, PARTS, parse_timestamp};
 use crate::s3::{Bucket, Object, S3Error};
 
 /// The backups of one deployment in a bucket.
@@ -35,8 +32,6 @@ pub struct DownloadedBackup {
     _staging: Staging,
 }
 
-/// What the files of a backup may be called, except the manifest.
-const PARTS: [&str; 3] = [SNAPSHOT, ENCRYPTED_SNAPSHOT, CREDENTIALS];
 impl DownloadedBackup {
     /// An error about it, with its address instead of the place of the copy.
     #[must_use]
@@ -320,9 +315,6 @@ impl BackupBucket {
         Ok(DownloadedBackup { path: directory, address: path, _staging: staging })
     }
 }
-
-/// Why a backup is not good.
-const DIFFERS: &str = "damaged: its digest differs from the manifest's";
 
 /// Whether a backup may have this name: it begins with a time and a revision.
 fn is_name(name: &str) -> bool {

@@ -75,7 +75,7 @@ pub fn list_backups(directory: &Path) -> io::Result<Vec<Backup>> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let has_any = files_of(&entry.path()).iter().any(|file| file.symlink_metadata().is_ok());
+        let has_any = files_of(&entry.path()).any(|file| file.symlink_metadata().is_ok());
         if name.starts_with('.') || !entry.path().is_dir() || !has_any {
             continue;
         }

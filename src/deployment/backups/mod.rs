@@ -39,6 +39,10 @@ const SNAPSHOT: &str = "snapshot.db.zst";
 const ENCRYPTED_SNAPSHOT: &str = "snapshot.db.zst.age";
 const CREDENTIALS: &str = "credentials.tar.zst.age";
 const MANIFEST: &str = "manifest.json";
+/// What the files of a backup may be called, except the manifest.
+const PARTS: [&str; 3] = [SNAPSHOT, ENCRYPTED_SNAPSHOT, CREDENTIALS];
+/// Why a backup is not good.
+const DIFFERS: &str = "damaged: its digest differs from the manifest's";
 /// Of a manifest. Versions that know nothing of encryption read the first one only.
 const LAYOUT: u32 = 1;
 const ENCRYPTED_LAYOUT: u32 = 2;
@@ -143,6 +147,11 @@ impl Manifest {
         format!("{}-r{}", timestamp(self.taken), self.revision)
     }
 
+    /// Whether a clock was wrong when it was taken.
+    pub fn is_from_future(&self) -> bool {
+        self.taken > now() + AHEAD
+    }
+
     /// All files except the manifest itself.
     fn files(&self) -> Vec<BackupFile> {
         let mut files = vec![BackupFile {
@@ -226,7 +235,7 @@ const AHEAD: u64 = 600;
 /// The newest good one of backups that are sorted so. One that is from the future, as a clock was wrong, only if there is no other.
 pub fn newest_backup(backups: &[Backup]) -> Option<&Backup> {
     let good = || backups.iter().filter(|backup| backup.manifest.is_ok());
-    let is_past = |backup: &&Backup| backup.manifest.as_ref().is_ok_and(|manifest| manifest.taken <= now() + AHEAD);
+    let is_past = |backup: &&Backup| backup.manifest.as_ref().is_ok_and(|manifest| !manifest.is_from_future());
     good().find(is_past).or_else(|| good().next())
 }
 

@@ -10,17 +10,12 @@ use super::credentials::read_credentials;
 use super::encryption::Identities;
 use super::error::{BackupError, io_error};
 use super::files::{digest_of, open_regular, verify_raw};
-use super::{
-    CREDENTIALS, ENCRYPTED_LAYOUT, ENCRYPTED_SNAPSHOT, LARGEST_MANIFEST, LAYOUT, MANIFEST, Manifest, SNAPSHOT,
-};
+use super::{DIFFERS, ENCRYPTED_LAYOUT, LARGEST_MANIFEST, LAYOUT, MANIFEST, Manifest, PARTS};
 use crate::credentials::write_files_for;
 
-/// What the files of a backup may be called.
-const FILES: [&str; 4] = [SNAPSHOT, ENCRYPTED_SNAPSHOT, CREDENTIALS, MANIFEST];
-
 /// The files that a backup may consist of.
-pub fn files_of(backup: &Path) -> [PathBuf; FILES.len()] {
-    FILES.map(|file| backup.join(file))
+pub fn files_of(backup: &Path) -> impl Iterator<Item = PathBuf> {
+    PARTS.into_iter().chain([MANIFEST]).map(|file| backup.join(file))
 }
 
 /// The manifest of the backup in a directory; why it cannot be used otherwise.
@@ -48,12 +43,11 @@ pub(super) fn parse_manifest(text: &[u8]) -> Result<Manifest, String> {
 pub fn verify(backup: &Path, identities: &Identities) -> Result<Manifest, String> {
     let manifest = manifest(backup)?;
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let damaged = "damaged: its digest differs from the manifest's";
     if let Some(encryption) = &manifest.encryption {
         for file in manifest.files() {
             let read = open_regular(&backup.join(file.name)).and_then(digest_of).map_err(unreadable)?;
             if read != (file.size, file.sha256) {
-                return Err(damaged.to_owned());
+                return Err(DIFFERS.to_owned());
             }
         }
         if identities.is_empty() {
@@ -66,7 +60,7 @@ pub fn verify(backup: &Path, identities: &Identities) -> Result<Manifest, String
     let read = digest_of(open_snapshot(backup, &manifest, identities)?).map_err(unreadable)?;
     match read == (manifest.size, manifest.sha256.clone()) {
         true => Ok(manifest),
-        false => Err(damaged.to_owned()),
+        false => Err(DIFFERS.to_owned()),
     }
 }
 
@@ -99,7 +93,7 @@ pub(in crate::deployment) fn unpack_backup(
     let (size, sha256) = verify_raw(to)?;
     match (size, &sha256) == (manifest.size, &manifest.sha256) {
         true => Ok(manifest),
-        false => Err(BackupError::Damaged("its digest differs from the manifest's".to_owned())),
+        false => Err(BackupError::Damaged(DIFFERS.to_owned())),
     }
 }
 

@@ -17,6 +17,11 @@ const NOT_LOCKED_YET: Duration = Duration::from_secs(60);
 /// Creates a directory for backups that only its owner can read, or uses one that nobody else can write.
 pub(in crate::deployment) fn prepare_directory(directory: &Path) -> Result<(), BackupError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(io_error(directory))?;
+    check_owner(directory)
+}
+
+/// Refuses a directory that others can write to.
+pub(super) fn check_owner(directory: &Path) -> Result<(), BackupError> {
     let found = fs::metadata(directory).map_err(io_error(directory))?;
     let open = |why: String| Err(BackupError::OpenDirectory { path: directory.to_owned(), why });
     match is_own(&found) {

@@ -11,7 +11,7 @@ use super::files::{digest, sync};
 use super::prepare::Prepared;
 use super::reading::verify;
 use super::retention::Retention;
-use super::staging::{Staging, prepare_directory};
+use super::staging::{Staging, check_owner, prepare_directory};
 use super::{Backup, BackupResult, MANIFEST, Manifest};
 
 /// The place for the backups of one deployment.
@@ -94,12 +94,16 @@ impl BackupStores {
     /// Whether a backup could be kept somewhere, before one is taken.
     ///
     /// # Errors
-    /// No bucket can be listed, and there is no directory.
+    /// No bucket can be listed, and no directory is safe.
     pub(in crate::deployment) async fn check(&self) -> Result<(), BackupError> {
         let mut failures = Vec::new();
         for store in &self.stores {
             match store {
-                BackupStore::Directory(_) => return Ok(()),
+                BackupStore::Directory(directory) => match check_owner(directory) {
+                    Err(error @ BackupError::OpenDirectory { .. }) => failures.push(error.to_string()),
+                    // One that does not exist is created.
+                    _ => return Ok(()),
+                },
                 BackupStore::Bucket(bucket) => match bucket.list().await {
                     Ok(_) => return Ok(()),
                     Err(error) => failures.push(error.to_string()),

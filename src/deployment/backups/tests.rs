@@ -261,3 +261,19 @@ fn times_are_written_as_in_the_calendar() {
     assert_eq!(timestamp(951_782_400), "20000229T000000Z");
     assert_eq!(timestamp(1_795_494_651), "20261124T043051Z");
 }
+
+#[tokio::test]
+async fn a_place_that_others_can_write_to_is_refused_before_a_snapshot_is_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("b");
+    let stores = |place: &Path| BackupStores {
+        stores: vec![BackupStore::Directory(place.to_owned())],
+        scratch: directory.path().join("scratch"),
+    };
+    stores(&place).check().await.unwrap();
+    assert!(!place.exists());
+    fs::create_dir(&place).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = stores(&place).check().await.unwrap_err().to_string();
+    assert!(refused.contains("is not safe for backups"), "{refused}");
+}

@@ -2,13 +2,7 @@
 # Takes its turn: every third day.
 # Backups in a bucket of an S3 service, and in a directory at the same time: written whole, listed, kept, and restored from the bucket alone.
 . "$ROOT/tests/e2e/bucket.sh"
-a_cluster
-mapfile -t deployment < <(apply_arguments)
-deployment+=(-e etcd_settle_seconds=1)
-trap 's3_down; rm -rf "$scratch" || true' EXIT
-s3_up
-export AWS_ENDPOINT_URL_S3=$s3_url XDG_CACHE_HOME=$scratch/cache
-place=s3://backups/karmada/prod
+a_cluster_and_a_bucket
 nothing_left() {
   local found
   found=$(find "$XDG_CACHE_HOME" -type f)

@@ -3,13 +3,7 @@
 # A backup that is encrypted, with the credentials in it: with the secret key, and nothing else, a new controller restores the cluster on
 # empty hosts. Without the key, nobody can; the program age can decrypt it, too.
 . "$ROOT/tests/e2e/bucket.sh"
-a_cluster
-mapfile -t deployment < <(apply_arguments)
-deployment+=(-e etcd_settle_seconds=1)
-trap 's3_down; rm -rf "$scratch" || true' EXIT
-s3_up
-export AWS_ENDPOINT_URL_S3=$s3_url XDG_CACHE_HOME=$scratch/cache
-place=s3://backups/karmada/prod
+a_cluster_and_a_bucket
 for name in owner other; do
   age-keygen -o "$scratch/$name.key" 2>/dev/null
   age-keygen -y "$scratch/$name.key" >"$scratch/$name.pub"

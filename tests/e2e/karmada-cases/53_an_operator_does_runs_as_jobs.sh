@@ -1,6 +1,6 @@
 # Takes its turn.
 # An operator gives a Run to a Job, whose pod is killed while it changes hosts: another Job finishes the control plane. Then Jobs take backups of
-# etcd on a schedule, into a bucket.
+# etcd on a schedule, encrypted, into a bucket, and restore them.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 . "$ROOT/tests/e2e/management-cluster.sh"
 . "$ROOT/tests/e2e/bucket.sh"

@@ -107,13 +107,9 @@ fn good(rows: &[Row]) -> impl Iterator<Item = &Manifest> {
     rows.iter().filter_map(|row| row.verified.as_ref().ok())
 }
 
-/// By how much another machine's clock may be ahead.
-const AHEAD: u64 = 600;
-
 /// The good backups that are not from the future: a clock was wrong when these were taken.
 fn dated(rows: &[Row]) -> impl Iterator<Item = &Manifest> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    good(rows).filter(move |manifest| manifest.taken <= now + AHEAD)
+    good(rows).filter(|manifest| !manifest.is_from_future())
 }
 
 /// Why the newest good backup is not recent.
