@@ -55,32 +55,63 @@ lead() {
   )
 }
 
-# Clients that write through all five hosts, whether they are members or not. An acknowledged write that is missing afterwards is lost.
-start_writers() {
+# Clients that write, read and watch through all five hosts, whether they are members or not (history.py).
+start_clients() {
   local h addresses=()
   for h in h1 h2 h3 h4 h5; do addresses+=("$(address_of $h)"); done
-  cp -r "$state/credentials/etcd" "$scratch/writer"
-  : >"$scratch/acknowledged"
-  mkfifo "$scratch/writer.hold"
-  "$ROOT/tests/e2e/writer.py" "$scratch/writer" "$scratch/acknowledged" "${addresses[@]}" <"$scratch/writer.hold" &
-  writers=$!
+  cp -r "$state/credentials/etcd" "$scratch/client"
+  mkfifo "$scratch/clients.hold"
+  "$ROOT/tests/e2e/history.py" record "$scratch/client" "$scratch/history" "${addresses[@]}" <"$scratch/clients.hold" &
+  clients=$!
   # They end when this is closed, which the end of the case does, too.
-  exec 8>"$scratch/writer.hold"
+  exec 8>"$scratch/clients.hold"
 }
-# nothing_lost: ends the writers, and compares.
-nothing_lost() {
+# history_fits: ends the clients. Everything that they saw must fit the history that every member has.
+history_fits() {
   exec 8>&-
-  wait "$writers" || broken "the writers failed"
-  rm "$scratch/writer.hold"
-  etcdctl get written/ --prefix --keys-only | grep . | sort >"$scratch/found"
-  sort "$scratch/acknowledged" >"$scratch/wanted"
-  local lost count
-  lost=$(comm -23 "$scratch/wanted" "$scratch/found" | wc -l)
-  count=$(wc -l <"$scratch/wanted")
-  echo "+ $count acknowledged writes, $lost lost"
-  [ "$lost" = 0 ] || broken "$lost of $count acknowledged writes are lost"
-  [ "$count" -gt 20 ] || broken "there were only $count writes"
-  rm -rf "$scratch/writer"
+  wait "$clients" || broken "the clients failed"
+  rm "$scratch/clients.hold"
+  "$ROOT/tests/e2e/history.py" check "$scratch/history" >"$scratch/checked" || { cat "$scratch/checked"; broken "the history does not fit"; }
+  cat "$scratch/checked"
+  [ "$(sed -n 's/^history: \([0-9]*\) .*/\1/p' "$scratch/checked")" -gt 20 ] || broken "there were hardly any changes"
+  rm -rf "$scratch/client" "$scratch/history"
+}
+# ask HOST PATH: what the member answers.
+ask() { "$ROOT/tests/e2e/history.py" get "$state/credentials/etcd" "$(address_of "$1")" "$2"; }
+
+# change COMMAND RELEASE OPTION...: windlass etcd upgrade or downgrade of h1, h2 and h3.
+change() {
+  local command=$1 release=$2
+  shift 2
+  windlass etcd "$command" "${change_options[@]}" --bundle "$ROOT/target/etcd/$release" "$@"
+}
+change_options=(-i "$(inventory_of h1 h2 h3)" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks")
+# versions_are SERVER CLUSTER: of h1, h2 and h3, which are the members.
+versions_are() {
+  local h found
+  are_members h1 h2 h3
+  for h in h1 h2 h3; do
+    found=$(ask $h /version)
+    grep -q "\"etcdserver\":\"$1\",\"etcdcluster\":\"$2\"" <<<"$found" || broken "$h says $found, not $1 and $2"
+  done
+}
+# killed_while_mixed RELEASE COMMAND: kills windlass etcd upgrade or downgrade when one of the members has the release, and another one has not.
+killed_while_mixed() {
+  local release=$1 command=$2 run found h
+  echo "+ windlass etcd $command (killed when a member has $release)"
+  "$WINDLASS" etcd "$command" "${change_options[@]}" --bundle "$ROOT/target/etcd/$release" --yes >"$output" 2>&1 </dev/null &
+  run=$!
+  while :; do
+    found=0
+    for h in h1 h2 h3; do ! ask $h /version 2>/dev/null | grep -q "\"etcdserver\":\"$release\"" || found=$((found + 1)); done
+    [ "$found" = 0 ] || break
+    kill -0 $run 2>/dev/null || { cat "$output"; broken "it ended before a member had $release"; }
+    sleep 0.3
+  done
+  kill -9 $run
+  wait $run || true
+  tail -3 "$output"
+  [ "$found" -lt 3 ] || broken "all members had $release before it was killed"
 }
 
 # killed_at TASK ARGUMENT...: runs windlass, and kills it when it has begun the task.

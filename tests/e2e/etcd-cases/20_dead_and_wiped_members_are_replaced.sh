@@ -6,7 +6,7 @@ members h1 h2 h3
 exits 0
 are_members h1 h2 h3
 etcdctl put e2e kept
-start_writers
+start_clients
 
 # A healthy member is not replaced.
 etcd_members replace-member h1,h2,h3 h2 --yes
@@ -165,4 +165,4 @@ says 'h4 leaves etcd.*2 members and survives 0 failures'
 are_members h1 h2
 hosts start h4
 [ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
-nothing_lost
+history_fits

@@ -6,7 +6,7 @@ fresh_five
 members h1 h2 h3
 exits 0
 are_members h1 h2 h3
-start_writers
+start_clients
 
 arguments() { printf '%s\n' -i "$(inventory_of "$@")" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_settle_seconds=1 --playbooks "$ROOT/playbooks" --yes; }
 options=(-e etcd_settle_seconds=1)
@@ -48,4 +48,4 @@ done
 members h1 h2 h3
 exits 0
 says 'Nothing to do'
-nothing_lost
+history_fits
