@@ -565,10 +565,10 @@ fn no_task_depends_on_the_words_that_a_script_prints() {
 
 /// The verbs with which names of plays and tasks begin. Add one if none of these says what a new task does.
 #[rustfmt::skip]
-const VERBS: [&str; 65] = [
+const VERBS: [&str; 66] = [
     "Add", "Apply", "Archive", "Check", "Choose", "Clear", "Compare", "Complete", "Compute", "Configure", "Connect", "Copy", "Count",
     "Create", "Decide",
-    "Defragment", "Deploy", "Drain", "Exchange", "Find", "Forbid", "Generate", "Grant", "Group", "Install", "Join", "List", "Load",
+    "Defragment", "Deploy", "Downgrade", "Drain", "Exchange", "Find", "Forbid", "Generate", "Grant", "Group", "Install", "Join", "List", "Load",
     "Log", "Mark", "Measure", "Move", "Observe", "Parse", "Prepare", "Promote", "Publish", "Query", "Read", "Record", "Recover",
     "Register", "Release", "Reload", "Remove", "Renew", "Report", "Request", "Restart", "Restore", "Roll", "Run", "Save", "Set", "Show",
     "Start", "Stop", "Store", "Submit", "Take", "Turn", "Update", "Upgrade", "Wait", "Write",

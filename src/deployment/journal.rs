@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::control::{Control, Outcome, Progress};
 use super::lock::{Lock, within};
-use super::recorded_operation::{RecordedOperation, is_plain};
+use super::recorded_operation::{Direction, RecordedOperation, is_plain};
 use super::stage::Stage;
 use crate::remote::{Attributes, Remote};
 
@@ -133,8 +133,16 @@ impl Journal {
             UndoRestore | ReleaseRestore => return format!("run windlass {} to resume it", self.operation),
             _ => {}
         }
-        let is_upgrade = matches!(self.operation, RecordedOperation::Upgrade { .. });
-        let back = if is_upgrade { " (with its --bundle, if it had one), or windlass rollback to go back" } else { "" };
+        let back = match &self.operation {
+            RecordedOperation::Upgrade { .. } => " (with its --bundle, if it had one), or windlass rollback to go back",
+            RecordedOperation::ChangeEtcdVersion(Direction::Up) => {
+                " (with its --bundle, if it had one), or windlass etcd downgrade --bundle OLDER to go back"
+            }
+            RecordedOperation::ChangeEtcdVersion(Direction::Down) => {
+                " (with its --bundle, if it had one), or windlass etcd upgrade --bundle NEWER to go back"
+            }
+            _ => "",
+        };
         let end = if self.is_apply() { "" } else { "; if nothing is left of it to do, windlass apply closes it" };
         format!("run windlass {} to resume it{back}{end}", self.operation)
     }

@@ -1,5 +1,6 @@
 //! Work on a running deployment that an apply does not do: an upgrade, its rollback, the renewal of certificates, the removal of
-//! a host, the removal and replacement of etcd members, the defragmentation of their databases. Each is a playbook that is tried out in check mode first, then run under the
+//! a host, the removal and replacement of etcd members, the defragmentation of their databases, a change of their version. Each is a
+//! playbook that is tried out in check mode first, then run under the
 //! deployment's lock, with a journal.
 
 mod saved;
@@ -14,6 +15,7 @@ use super::etcd::{self, check::skipping, defrag::Defragmentation, restore::Resto
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
 use super::plan::{ASKED, Observed, asked, moved};
+pub use super::recorded_operation::Direction;
 use super::recorded_operation::RecordedOperation;
 use super::stage::Stage;
 use super::{Deployment, Error, Phase, Run, Site, planning};
@@ -37,6 +39,8 @@ pub enum Operation {
     ReplaceEtcdMembers { names: Vec<String>, skip: Vec<String> },
     /// Gives the unused space of etcd's databases back.
     DefragmentEtcd(Defragmentation),
+    /// To the etcd in the bundle, another minor version. Bundle None: the one that the inventory names.
+    ChangeEtcdVersion { direction: Direction, bundle: Option<PathBuf>, skip: Vec<String> },
     /// Exchanges the data of the etcd cluster as a whole, or starts its members.
     RestoreEtcd(Restoration),
 }
@@ -52,6 +56,8 @@ impl Operation {
             Operation::RemoveEtcdMembers { .. } => "etcd remove-member",
             Operation::ReplaceEtcdMembers { .. } => "etcd replace-member",
             Operation::DefragmentEtcd(_) => "etcd defrag",
+            Operation::ChangeEtcdVersion { direction: Direction::Up, .. } => "etcd upgrade",
+            Operation::ChangeEtcdVersion { direction: Direction::Down, .. } => "etcd downgrade",
             Operation::RestoreEtcd(restoration) => restoration.name(),
         }
     }
@@ -66,6 +72,7 @@ impl Operation {
             Operation::RemoveEtcdMembers { names, even, .. } => RecordedOperation::RemoveEtcdMembers { names, even },
             Operation::ReplaceEtcdMembers { names, .. } => RecordedOperation::ReplaceEtcdMembers { names },
             Operation::DefragmentEtcd(_) => RecordedOperation::DefragmentEtcd,
+            Operation::ChangeEtcdVersion { direction, .. } => RecordedOperation::ChangeEtcdVersion(direction),
             Operation::RestoreEtcd(restoration) => restoration.recorded(),
         }
     }
@@ -80,10 +87,13 @@ impl Operation {
             matches!(self, Operation::Upgrade { component: None, .. } | Operation::Rollback { component: None });
         let operation = &unfinished.operation;
         let of_versions = matches!(operation, RecordedOperation::Upgrade { .. } | RecordedOperation::Rollback { .. });
+        let of_etcd_versions = matches!(self, Operation::ChangeEtcdVersion { .. })
+            && matches!(operation, RecordedOperation::ChangeEtcdVersion(_));
         unfinished.is_apply()
             || *operation == RecordedOperation::DefragmentEtcd
             || *operation == self.recorded()
             || is_whole && of_versions
+            || of_etcd_versions
     }
 
     fn refuse_unfinished(&self, unfinished: Option<&Journal>, abandons: bool) -> Result<(), Error> {
@@ -114,8 +124,9 @@ impl Operation {
 
     /// Whether it changes members of etcd.
     fn is_of_etcd(&self) -> bool {
-        use Operation::{DefragmentEtcd, RemoveEtcdMembers, ReplaceEtcdMembers, RestoreEtcd};
-        matches!(self, RemoveEtcdMembers { .. } | ReplaceEtcdMembers { .. } | DefragmentEtcd(_) | RestoreEtcd(_))
+        use Operation::{ChangeEtcdVersion, DefragmentEtcd, RemoveEtcdMembers, ReplaceEtcdMembers, RestoreEtcd};
+        let is_of_members = matches!(self, RemoveEtcdMembers { .. } | ReplaceEtcdMembers { .. });
+        is_of_members || matches!(self, DefragmentEtcd(_) | ChangeEtcdVersion { .. } | RestoreEtcd(_))
     }
 
     /// The file of its playbook.
@@ -128,6 +139,8 @@ impl Operation {
             Operation::RemoveEtcdMembers { .. } => "etcd-remove-member.yml",
             Operation::ReplaceEtcdMembers { .. } => "etcd-replace-member.yml",
             Operation::DefragmentEtcd(_) => "etcd-defrag.yml",
+            Operation::ChangeEtcdVersion { direction: Direction::Up, .. } => "etcd-upgrade.yml",
+            Operation::ChangeEtcdVersion { direction: Direction::Down, .. } => "etcd-downgrade.yml",
             Operation::RestoreEtcd(restoration) => restoration.playbook(),
         }
     }
@@ -144,6 +157,12 @@ impl Operation {
         }
         match self {
             Operation::DefragmentEtcd(wanted) => return wanted.defrag_variables(),
+            Operation::ChangeEtcdVersion { bundle, skip, .. } => {
+                let mut vars = skipping(skip);
+                let bundle = bundle.iter().map(|bundle| Value::from(bundle.display().to_string()));
+                bundle.for_each(|bundle| drop(vars.insert(variable::ETCD_BUNDLE.into(), bundle)));
+                return vars;
+            }
             Operation::RestoreEtcd(restoration) => return restoration.playbook_variables(),
             _ => {}
         }
@@ -359,7 +378,7 @@ impl<'s> PreparedOperation<'s> {
 mod tests {
     use super::*;
 
-    fn all() -> [Operation; 8] {
+    fn all() -> [Operation; 10] {
         let component = || Some("scheduler".to_owned());
         [
             Operation::Upgrade { component: component(), bundle: Some("/srv/bundle".into()) },
@@ -379,6 +398,12 @@ mod tests {
                 unused_mb: Some(0),
                 skip: vec!["fsync".into()],
             }),
+            Operation::ChangeEtcdVersion {
+                direction: Direction::Up,
+                bundle: Some("/srv/etcd".into()),
+                skip: vec!["fsync".into()],
+            },
+            Operation::ChangeEtcdVersion { direction: Direction::Down, bundle: None, skip: Vec::new() },
         ]
     }
 
@@ -399,6 +424,7 @@ mod tests {
             ("etcd_defrag_compact", text("roles/etcd/defaults/main.yml")),
             ("etcd_defrag_unused_percent", text("roles/etcd/defaults/main.yml")),
             ("etcd_defrag_unused_mb", text("roles/etcd/defaults/main.yml")),
+            ("etcd_bundle", text("roles/etcd/defaults/main.yml")),
             ("etcd_restore_snapshot", text("roles/etcd/tasks/restore_prepare.yml")),
             ("etcd_restore_backup", text("roles/etcd/vars/restore.yml")),
             ("etcd_restore_id", text("roles/etcd/vars/restore.yml")),
@@ -448,6 +474,11 @@ mod tests {
         assert!(after("upgrade --component webhook", whole()).is_ok() && after("rollback", whole()).is_ok());
         assert!(after("remove-host h4", remove.clone()).is_ok() && after("apply", certificates.clone()).is_ok());
         assert!(after("etcd defrag", certificates.clone()).is_ok(), "it leaves nothing half done");
+        let etcd = |direction| Operation::ChangeEtcdVersion { direction, bundle: None, skip: Vec::new() };
+        assert!(
+            after("etcd upgrade", etcd(Direction::Up)).is_ok() && after("etcd upgrade", etcd(Direction::Down)).is_ok()
+        );
+        assert!(after("etcd upgrade", whole()).is_err() && after("upgrade", etcd(Direction::Up)).is_err());
         let refused = after("upgrade", upgrade_one).unwrap_err();
         assert!(refused.contains("run windlass upgrade to resume it") && refused.contains("or windlass rollback"));
         assert!(after("upgrade", certificates).is_err() && after("remove-host h3", remove).is_err());
@@ -469,6 +500,8 @@ mod tests {
                 "etcd replace-member h4",
                 "etcd restore 20261124T043051Z-r164",
                 "etcd defrag",
+                "etcd upgrade",
+                "etcd downgrade",
             ]
         );
     }

@@ -5,6 +5,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Of a change of the minor version of etcd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the next minor version.
+    Up,
+    /// To the minor version before.
+    Down,
+}
+
 /// An apply, or another operation and what it is for. Not what a later run may choose differently, such as the bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -27,6 +36,7 @@ pub enum RecordedOperation {
         names: Vec<String>,
     },
     DefragmentEtcd,
+    ChangeEtcdVersion(Direction),
     /// Of the backup of this name.
     RestoreEtcd {
         backup: String,
@@ -73,6 +83,8 @@ impl RecordedOperation {
                 RecordedOperation::ReplaceEtcdMembers { names: plain_names(names)? }
             }
             ["etcd", "defrag"] => RecordedOperation::DefragmentEtcd,
+            ["etcd", "upgrade"] => RecordedOperation::ChangeEtcdVersion(Direction::Up),
+            ["etcd", "downgrade"] => RecordedOperation::ChangeEtcdVersion(Direction::Down),
             ["etcd", "restore", "--undo"] => RecordedOperation::UndoRestore,
             ["etcd", "restore", "--release"] => RecordedOperation::ReleaseRestore,
             ["etcd", "restore", backup] => RecordedOperation::RestoreEtcd { backup: plain(backup)? },
@@ -104,6 +116,8 @@ impl fmt::Display for RecordedOperation {
             }
             RecordedOperation::ReplaceEtcdMembers { names } => write!(f, "etcd replace-member {}", names.join(" ")),
             RecordedOperation::DefragmentEtcd => f.write_str("etcd defrag"),
+            RecordedOperation::ChangeEtcdVersion(Direction::Up) => f.write_str("etcd upgrade"),
+            RecordedOperation::ChangeEtcdVersion(Direction::Down) => f.write_str("etcd downgrade"),
             RecordedOperation::RestoreEtcd { backup } => write!(f, "etcd restore {backup}"),
             RecordedOperation::UndoRestore => f.write_str("etcd restore --undo"),
             RecordedOperation::ReleaseRestore => f.write_str("etcd restore --release"),
@@ -144,6 +158,8 @@ mod tests {
             "etcd remove-member h4 --allow-even",
             "etcd replace-member h4",
             "etcd defrag",
+            "etcd upgrade",
+            "etcd downgrade",
             "etcd restore 20261124T043051Z-r164",
             "etcd restore --undo",
             "etcd restore --release",
@@ -172,6 +188,7 @@ mod tests {
             "remove-host --yes",
             "remove-host h1 h2",
             "etcd replace-member",
+            "etcd upgrade 3.6",
             "etcd restore",
             "etcd restore --yes",
             "etcd restore a b",

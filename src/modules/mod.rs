@@ -115,6 +115,7 @@ pub static MODULES: &[ModuleEntry] = &[
     entry::<package::dnf::Dnf>(),
     entry::<etcd::EtcdClusterInfo>(),
     entry::<etcd::EtcdDefragment>(),
+    entry::<etcd::EtcdDowngrade>(),
     entry::<etcd::EtcdGate>(),
     entry::<etcd::EtcdMember>(),
     local::<fail::Fail>(),

@@ -24,15 +24,21 @@ pub(super) enum PlannedWork {
     Certificates,
     /// To give the unused space of etcd's databases back.
     EtcdDefrag,
+    /// To the next minor version of etcd, in the bundle that the document names.
+    EtcdUpgrade,
+    /// To the minor version of etcd before, in the bundle that the document names.
+    EtcdDowngrade,
 }
 
 impl PlannedWork {
-    pub(super) const EVERY: [PlannedWork; 5] = [
+    pub(super) const EVERY: [PlannedWork; 7] = [
         PlannedWork::Apply,
         PlannedWork::Upgrade,
         PlannedWork::Rollback,
         PlannedWork::Certificates,
         PlannedWork::EtcdDefrag,
+        PlannedWork::EtcdUpgrade,
+        PlannedWork::EtcdDowngrade,
     ];
 
     /// The sub-command that does it.
@@ -43,6 +49,8 @@ impl PlannedWork {
             PlannedWork::Rollback => "rollback",
             PlannedWork::Certificates => "certificates",
             PlannedWork::EtcdDefrag => "etcd defrag",
+            PlannedWork::EtcdUpgrade => "etcd upgrade",
+            PlannedWork::EtcdDowngrade => "etcd downgrade",
         }
     }
 

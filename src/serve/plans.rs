@@ -178,6 +178,8 @@ fn why_not(server: &Server, run: RunId, plan: &AnyPlan) -> Result<Option<(&'stat
                 PlannedWork::Rollback => "a rollback has",
                 PlannedWork::Certificates => "a renewal of certificates has",
                 PlannedWork::EtcdDefrag => "a defragmentation of etcd has",
+                PlannedWork::EtcdUpgrade => "an upgrade of etcd has",
+                PlannedWork::EtcdDowngrade => "a downgrade of etcd has",
             };
             let detail = format!("{what} begun since it was made (run {})", later.start.id);
             return Ok(Some(("PlanIsOld", detail)));

@@ -59,6 +59,10 @@ pub(super) enum StartRun {
     Certificates { plan: String, digest: String },
     /// Carry out the plan of a defragmentation of etcd. Needs the right approve.
     EtcdDefrag { plan: String, digest: String },
+    /// Carry out the plan of an upgrade of etcd. Needs the right approve.
+    EtcdUpgrade { plan: String, digest: String },
+    /// Carry out the plan of a downgrade of etcd. Needs the right approve.
+    EtcdDowngrade { plan: String, digest: String },
     /// Take a backup of etcd, in the server's directory of backups. Needs the right approve.
     EtcdBackup {},
 }
@@ -78,6 +82,8 @@ impl StartRun {
             StartRun::Rollback { plan, digest } => (PlannedWork::Rollback, plan, digest, &NO_REMOVALS),
             StartRun::Certificates { plan, digest } => (PlannedWork::Certificates, plan, digest, &NO_REMOVALS),
             StartRun::EtcdDefrag { plan, digest } => (PlannedWork::EtcdDefrag, plan, digest, &NO_REMOVALS),
+            StartRun::EtcdUpgrade { plan, digest } => (PlannedWork::EtcdUpgrade, plan, digest, &NO_REMOVALS),
+            StartRun::EtcdDowngrade { plan, digest } => (PlannedWork::EtcdDowngrade, plan, digest, &NO_REMOVALS),
         };
         Some(Approval { work, plan, digest, removals, person })
     }

@@ -76,7 +76,7 @@ export interface PlannedStage {
   }
 }
 /** What a plan is for. */
-export type PlannedWork = 'apply' | 'upgrade' | 'rollback' | 'certificates' | 'etcd_defrag'
+export type PlannedWork = 'apply' | 'upgrade' | 'rollback' | 'certificates' | 'etcd_defrag' | 'etcd_upgrade' | 'etcd_downgrade'
 export interface Plan {
   run: string; deployment: string; operation: PlannedWork; digest: string; made: string; by: string; stages: PlannedStage[]
   removals: string[]; left_out: { host: string; why: string }[]; approvable: boolean; why_not: string | null; text: string
@@ -112,7 +112,7 @@ export type Command =
   | { command: 'status' | 'etcd_backup' | 'etcd_check' | 'etcd_verify' }
   | { command: 'plan'; operation?: PlannedWork }
   | { command: 'apply'; plan: string; digest: string; removals: string[] }
-  | { command: 'upgrade' | 'rollback' | 'certificates' | 'etcd_defrag'; plan: string; digest: string }
+  | { command: 'upgrade' | 'rollback' | 'certificates' | 'etcd_defrag' | 'etcd_upgrade' | 'etcd_downgrade'; plan: string; digest: string }
 
 export class Problem extends Error {
   /** Of a document that cannot be stored. */

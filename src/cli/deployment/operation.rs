@@ -89,12 +89,17 @@ pub(crate) struct RemoveHostArgs {
 }
 
 pub(crate) fn upgrade(args: &UpgradeArgs) -> Result<ExitCode, CliError> {
-    let here = working_directory()?;
-    let bundle = args.bundle.as_ref().map(|bundle| here.join(bundle));
-    if let Some(bundle) = bundle.as_ref().filter(|bundle| !bundle.exists()) {
-        return Err(anyhow!("there is no bundle {}", bundle.display()).into());
-    }
+    let bundle = find_bundle(args.bundle.as_deref())?;
     run_or_save(&args.operation, &args.saved, Operation::Upgrade { component: args.component.clone(), bundle })
+}
+
+/// The bundle of an option, as an absolute path.
+pub(super) fn find_bundle(bundle: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    let here = working_directory()?;
+    match bundle.map(|bundle| here.join(bundle)) {
+        Some(bundle) if !bundle.exists() => Err(anyhow!("there is no bundle {}", bundle.display()).into()),
+        bundle => Ok(bundle),
+    }
 }
 
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<ExitCode, CliError> {

@@ -20,12 +20,15 @@ pub struct OperationPlan {
     /// Of this layout.
     pub windlass_operation: u32,
     pub operation: RecordedOperation,
-    /// Of an upgrade, if it is not the one that the inventory names. Absolute.
+    /// Of an upgrade of Karmada or etcd, if it is not the one that the inventory names. Absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<PathBuf>,
     /// Of a defragmentation: what is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defragmentation: Option<Defragmentation>,
+    /// Of a change of etcd's version: the checks to leave out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skip: Vec<String>,
     pub deployment: String,
     /// Seconds since 1970.
     pub made: u64,
@@ -50,6 +53,11 @@ impl OperationPlan {
                 Some(Operation::Rollback { component: component.clone() })
             }
             (RecordedOperation::RenewCertificates, None, None) => Some(Operation::RenewCertificates),
+            (RecordedOperation::ChangeEtcdVersion(direction), bundle, None) => Some(Operation::ChangeEtcdVersion {
+                direction: *direction,
+                bundle: bundle.clone(),
+                skip: self.skip.clone(),
+            }),
             (RecordedOperation::DefragmentEtcd, None, Some(wanted)) => Some(Operation::DefragmentEtcd(wanted.clone())),
             _ => None,
         }
@@ -100,18 +108,23 @@ impl<'s> PreparedOperation<'s> {
     pub fn operation_plan(&self) -> Option<OperationPlan> {
         let me = holder::this_run(&self.deployment.surroundings, "plan");
         let bundle = match &self.operation {
-            Operation::Upgrade { bundle, .. } => bundle.clone(),
+            Operation::Upgrade { bundle, .. } | Operation::ChangeEtcdVersion { bundle, .. } => bundle.clone(),
             _ => None,
         };
         let defragmentation = match &self.operation {
             Operation::DefragmentEtcd(wanted) => Some(wanted.clone()),
             _ => None,
         };
+        let skip = match &self.operation {
+            Operation::ChangeEtcdVersion { skip, .. } => skip.clone(),
+            _ => Vec::new(),
+        };
         let plan = OperationPlan {
             windlass_operation: OPERATION_LAYOUT,
             operation: self.operation.recorded(),
             bundle,
             defragmentation,
+            skip,
             deployment: self.deployment.name.clone(),
             made: me.since,
             by: me.holder,
@@ -146,6 +159,7 @@ impl<'s> PreparedOperation<'s> {
 mod tests {
     use super::*;
     use crate::deployment::changes::{ChangeKind, PlannedChange};
+    use crate::deployment::operation::Direction;
 
     fn change(host: &str, what: &str) -> PlannedChange {
         PlannedChange {
@@ -169,6 +183,7 @@ mod tests {
             operation,
             bundle: None,
             defragmentation: None,
+            skip: Vec::new(),
             deployment: "d".into(),
             made: 1,
             by: "a@b".into(),
@@ -199,6 +214,9 @@ mod tests {
             OperationPlan { resumes: true, ..one.clone() },
             OperationPlan { defragmentation: Some(Defragmentation::default()), ..one.clone() },
             OperationPlan { deployment: "e".into(), ..one.clone() },
+            OperationPlan { skip: vec!["fsync".into()], ..one.clone() },
+            plan(RecordedOperation::ChangeEtcdVersion(Direction::Up), changes(), &["to 1.18"]),
+            plan(RecordedOperation::ChangeEtcdVersion(Direction::Down), changes(), &["to 1.18"]),
             OperationPlan { observed: observed(&[("file /a", "2")]), ..one.clone() },
         ] {
             assert_ne!(one.operation_digest(), other.operation_digest(), "{other:?}");
@@ -221,6 +239,15 @@ mod tests {
         };
         let read: OperationPlan = serde_json::from_str(&serde_json::to_string(&wanted).unwrap()).unwrap();
         assert_eq!(read.planned_operation(), Some(Operation::DefragmentEtcd(compacting)));
+        let skipping = OperationPlan {
+            bundle: Some("/srv/b".into()),
+            skip: vec!["fsync".into()],
+            ..plan(RecordedOperation::ChangeEtcdVersion(Direction::Down), Vec::new(), &[])
+        };
+        let read: OperationPlan = serde_json::from_str(&serde_json::to_string(&skipping).unwrap()).unwrap();
+        let (direction, bundle) = (Direction::Down, Some("/srv/b".into()));
+        let wanted = Operation::ChangeEtcdVersion { direction, bundle, skip: vec!["fsync".into()] };
+        assert_eq!(read.planned_operation(), Some(wanted));
         for other in [RecordedOperation::Apply, RecordedOperation::DefragmentEtcd, RecordedOperation::UndoRestore] {
             assert_eq!(planned(other, None), None);
         }

@@ -129,18 +129,8 @@ impl Module for EtcdDefragment {
 
 impl EtcdDefragment {
     async fn connect(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Tls, Url), Error> {
-        let questions = EtcdClusterInfo {
-            endpoints: vec![self.endpoint.clone()],
-            ca_cert: self.ca_cert.clone(),
-            client_cert: self.client_cert.clone(),
-            client_key: self.client_key.clone(),
-            remote_src: self.remote_src,
-            timeout: self.timeout,
-            whole_cluster: false,
-            linearizable: false,
-            write_test_key: None,
-            allow_full: true,
-        };
+        let files = (self.ca_cert.clone(), self.client_cert.clone(), self.client_key.clone(), self.remote_src);
+        let questions = EtcdClusterInfo::of_endpoint(&self.endpoint, files, self.timeout);
         let url = questions.url(&self.endpoint)?;
         Ok((questions.load_tls(probe, here, url.secure).await?, url))
     }

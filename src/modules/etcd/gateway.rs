@@ -13,6 +13,13 @@ use crate::remote::Probe;
 /// A member's error response.
 pub(super) type Refusal = String;
 
+#[derive(Debug, Clone, Copy)]
+pub(super) enum DowngradeAction {
+    Validate,
+    Enable,
+    Cancel,
+}
+
 pub(super) struct Gateway<'a> {
     pub probe: &'a Probe,
     pub tls: &'a Tls,
@@ -55,6 +62,18 @@ pub(super) struct Status {
     pub raft_applied_index: u64,
     pub is_learner: bool,
     pub errors: Vec<String>,
+    /// The version whose format the database has: `3.6.0`. Empty before 3.6.
+    pub storage_version: String,
+    pub downgrade_info: DowngradeInfo,
+}
+
+/// Whether the cluster is being downgraded. Nothing before 3.6.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct DowngradeInfo {
+    pub enabled: bool,
+    /// `3.5.0`
+    pub target_version: String,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -224,6 +243,20 @@ impl Gateway<'_> {
     /// Rewrites the database without the space that is no longer used. The member answers nobody meanwhile.
     pub(super) async fn defragment(&self) -> Result<Result<(), Refusal>, HttpError> {
         self.send_change("/v3/maintenance/defragment", json!({})).await
+    }
+
+    /// Checks, enables or cancels a downgrade to a minor version, `3.5`. From 3.5 on; a cluster can be downgraded from 3.6 on.
+    pub(super) async fn downgrade(
+        &self,
+        action: DowngradeAction,
+        minor: &str,
+    ) -> Result<Result<(), Refusal>, HttpError> {
+        let action = match action {
+            DowngradeAction::Validate => "VALIDATE",
+            DowngradeAction::Enable => "ENABLE",
+            DowngradeAction::Cancel => "CANCEL",
+        };
+        self.send_change("/v3/maintenance/downgrade", json!({"action": action, "version": minor})).await
     }
 
     async fn send_change(&self, path: &str, body: Value) -> Result<Result<(), Refusal>, HttpError> {

@@ -1,8 +1,10 @@
 //! `etcd_cluster_info`: what an etcd cluster says of itself, through its members' JSON gateway. `etcd_gate`: whether it may be
 //! changed. `etcd_member`: adds, promotes and removes members. `etcd_defragment`: gives unused space of a database back.
+//! `etcd_downgrade`: makes a cluster ready for programs of the minor version before.
 
 mod checks;
 mod defragment;
+mod downgrade;
 mod gate;
 mod gateway;
 mod host_checks;
@@ -15,6 +17,7 @@ use futures::future::join_all;
 use serde::Deserialize;
 
 pub(super) use defragment::EtcdDefragment;
+pub(super) use downgrade::EtcdDowngrade;
 pub(super) use gate::EtcdGate;
 use gateway::Gateway;
 pub(super) use member::EtcdMember;
@@ -115,7 +118,8 @@ impl Module for EtcdClusterInfo {
             Return::new(
                 "endpoints",
                 "Each with endpoint, reachable, error, certificate_error (whether one end rejected the other's certificate), \
-                 answered (whether anything is there, also if it ended the connection), version, db_size, leader, raft_index and more",
+                 answered (whether anything is there, also if it ended the connection), version, storage_version (whose format the database \
+                 has; empty before etcd 3.6), downgrade_target (empty: no downgrade is enabled), db_size, leader, raft_index and more",
             ),
             Return::new(
                 "certificate_error",
@@ -152,6 +156,27 @@ impl Module for EtcdClusterInfo {
 }
 
 impl EtcdClusterInfo {
+    /// For a module that talks to one endpoint. `files`: ca_cert, client_cert, client_key, remote_src.
+    fn of_endpoint(
+        endpoint: &str,
+        files: (Option<String>, Option<String>, Option<String>, bool),
+        timeout: u64,
+    ) -> EtcdClusterInfo {
+        let (ca_cert, client_cert, client_key, remote_src) = files;
+        EtcdClusterInfo {
+            endpoints: vec![endpoint.to_owned()],
+            ca_cert,
+            client_cert,
+            client_key,
+            remote_src,
+            timeout,
+            whole_cluster: false,
+            linearizable: false,
+            write_test_key: None,
+            allow_full: true,
+        }
+    }
+
     async fn look(&self, probe: &Probe, here: &Controller<'_>, write_test_key: Option<&str>) -> Result<Outcome, Error> {
         Ok(self.ask_all(probe, here, write_test_key, false).await?.cluster_outcome())
     }

@@ -102,6 +102,8 @@ impl Endpoint {
             ("raft_index", number(status.raft_index)),
             ("raft_applied_index", number(status.raft_applied_index)),
             ("is_learner", Value::from(status.is_learner)),
+            ("storage_version", Value::from(status.storage_version.as_str())),
+            ("downgrade_target", Value::from(status.downgrade_info.target_version.as_str())),
             (
                 "errors",
                 status.errors.iter().chain(&self.problems).chain(&self.failed_tests).map(String::as_str).collect(),

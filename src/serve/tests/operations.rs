@@ -19,6 +19,7 @@ fn operation_plan(operation: &str) -> OperationPlan {
         operation: operation.to_owned().try_into().unwrap(),
         bundle: None,
         defragmentation: (operation == "etcd defrag").then(Default::default),
+        skip: Vec::new(),
         deployment: "prod".into(),
         made: 1_800_000_000,
         by: "alice@workstation".into(),
@@ -66,6 +67,8 @@ async fn an_operation_is_carried_out_only_as_it_was_seen() {
         ("certificates", "certificates"),
         ("upgrade", "upgrade --component webhook"),
         ("etcd_defrag", "etcd defrag"),
+        ("etcd_upgrade", "etcd upgrade"),
+        ("etcd_downgrade", "etcd downgrade"),
     ] {
         let fixture = echoing();
         let token = fixture.token("see@prod plan@prod approve@prod");
@@ -82,7 +85,7 @@ async fn an_operation_is_carried_out_only_as_it_was_seen() {
         assert_eq!(stage["found"]["notes"][0], "upgrading to Karmada 1.18.0: webhook");
 
         assert_eq!(carry_out(&fixture, &token, command, (&run, &"0".repeat(64))).await.code(), "OtherDigest");
-        for other in ["apply", "upgrade", "rollback", "certificates", "etcd_defrag"] {
+        for other in ["apply", "upgrade", "rollback", "certificates", "etcd_defrag", "etcd_upgrade", "etcd_downgrade"] {
             let expected = if other == command { "NotStarted" } else { "OtherOperation" };
             let answer = carry_out(&fixture, &token, other, (&run, &digest)).await;
             assert_eq!(answer.code(), expected, "{other} of {command}");
@@ -110,6 +113,8 @@ async fn a_plan_is_made_by_the_dry_run_of_its_operation() {
         (serde_json::json!({"command": "plan", "operation": "rollback"}), "rollback --check"),
         (serde_json::json!({"command": "plan", "operation": "certificates"}), "certificates --check"),
         (serde_json::json!({"command": "plan", "operation": "etcd_defrag"}), "etcd defrag --check"),
+        (serde_json::json!({"command": "plan", "operation": "etcd_upgrade"}), "etcd upgrade --check"),
+        (serde_json::json!({"command": "plan", "operation": "etcd_downgrade"}), "etcd downgrade --check"),
     ] {
         let printed = start(&fixture, &may, body.clone()).await.json()["detail"].as_str().unwrap().to_owned();
         let expected = format!("{words} -f {}/deployments/prod.yaml --out ", root.display());

@@ -12,6 +12,7 @@ mod recover;
 mod restore;
 mod retention;
 mod store;
+mod upgrade;
 mod verify;
 
 use clap::{Args, Subcommand};
@@ -19,6 +20,7 @@ use clap::{Args, Subcommand};
 pub(in crate::cli) use keys::read_recipients;
 
 use crate::cli::{CliError, ExitCode};
+use crate::deployment::operation::Direction;
 
 #[derive(Debug, Args)]
 pub(crate) struct EtcdArgs {
@@ -40,6 +42,10 @@ enum EtcdCommand {
     RemoveMember(Box<member::RemoveMemberArgs>),
     /// Remove members that are dead or lost their data, and add hosts of the inventory in their place
     ReplaceMember(Box<member::ReplaceMemberArgs>),
+    /// Upgrade etcd to the next minor version, one member at a time
+    Upgrade(Box<upgrade::VersionArgs>),
+    /// Go back to the minor version before, one member at a time
+    Downgrade(Box<upgrade::VersionArgs>),
     /// Write rules for Prometheus and a dashboard for Grafana about the cluster; connects to no host
     Monitoring(Box<monitoring::MonitoringArgs>),
     /// List the backups in a directory or a bucket, and verify each of them
@@ -69,6 +75,8 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
         EtcdCommand::Backup(args) => backup::run_backup(args),
         EtcdCommand::RemoveMember(args) => member::remove_member(args),
         EtcdCommand::ReplaceMember(args) => member::replace_member(args),
+        EtcdCommand::Upgrade(args) => upgrade::change_version(args, Direction::Up),
+        EtcdCommand::Downgrade(args) => upgrade::change_version(args, Direction::Down),
         EtcdCommand::Monitoring(args) => monitoring::run_monitoring(args),
         EtcdCommand::Backups(args) => backups::print_backups(args),
         EtcdCommand::Recover(args) => recover::run_recover(args),
