@@ -671,14 +671,17 @@ fn playbooks_name(name: &str) -> bool {
 const FOR_USERS: [&str; 2] = [variable::FOREIGN_MEMBERS, variable::HOST_LABELS];
 
 /// What playbooks take themselves.
-const OF_PLAYBOOKS: [&str; 11] = [
+const OF_PLAYBOOKS: [&str; 14] = [
     variable::COMPONENT,
     variable::CONFIRM_CLUSTER_NAME,
     variable::CONFIRM_INSTANCE,
     variable::ETCD_BACKUP_ID,
     variable::ETCD_BACKUP_LOCAL,
+    variable::ETCD_BACKUP_REHEARSES,
     variable::ETCD_BACKUP_STAGING,
     variable::ETCD_MONITORING_DIR,
+    variable::ETCD_REHEARSED_BACKUP,
+    variable::ETCD_REHEARSED_FILE,
     variable::ETCD_RESTORE_BACKUP,
     variable::ETCD_RESTORE_ID,
     variable::ETCD_RESTORE_SNAPSHOT,

@@ -138,6 +138,7 @@ const BACKUP: &[(&str, Rule)] = &[
     ("schedule", Plain),
     ("timeZone", Plain),
     ("suspend", Plain),
+    ("rehearse", Plain),
     ("keep", Plain),
     ("recipients", Plain),
     ("retention.withinDays", Plain),

@@ -70,6 +70,9 @@ pub struct EtcdBackupSpec {
     /// The secret key of one of the recipients, as age-keygen writes it. Only a Run that restores reads it: the Secret may be created then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Reference>,
+    /// Whether each snapshot is restored into a separate etcd on its host first; one that cannot be restored is no backup.
+    #[serde(default)]
+    pub rehearse: bool,
     /// Where to store them.
     pub storage: Storage,
 }

@@ -104,6 +104,7 @@ pub(super) async fn back_up(
         is_local: false,
         recipients: &recipients,
         has_credentials: false,
+        rehearses: spec.rehearse,
     };
     match take_backup(site, request, control).await {
         Ok(None) => Ok(RunResult::of_outcome(Outcome::Interrupted, "")),

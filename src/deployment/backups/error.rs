@@ -16,6 +16,8 @@ pub enum BackupError {
     OpenDirectory { path: PathBuf, why: String },
     #[error("{}", failures.join("\n"))]
     NotTaken { failures: Vec<String> },
+    #[error("the backup {name} was not restored: {}", failures.join("\n"))]
+    NotRestored { name: String, failures: Vec<String> },
     #[error("the backup {} cannot be used: {why}; nothing was changed\nhint: windlass etcd backups lists those that can", path.display())]
     Unusable { path: PathBuf, why: String },
     #[error(

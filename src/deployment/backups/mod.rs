@@ -70,6 +70,12 @@ pub struct SnapshotReport {
     pub revision: StatusNumber,
     pub keys: StatusNumber,
     pub sha256: String,
+    /// Of the members' keys at the snapshot's revision. None: nobody asked a member.
+    #[serde(default)]
+    pub hash: Option<KeyHash>,
+    /// None: it was not restored.
+    #[serde(default)]
+    pub rehearsal: Option<Rehearsal>,
     /// When a host took it as a local backup, in seconds since 1970. None: it was taken now.
     #[serde(default)]
     pub taken: Option<StatusNumber>,
@@ -111,9 +117,29 @@ pub struct Manifest {
     pub compressed_sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption: Option<Encryption>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<KeyHash>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsal: Option<Rehearsal>,
     /// The file with the credentials of the deployment. None: the backup has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<PackedCredentials>,
+}
+
+/// etcd's hash of all keys at one revision. It covers what was written since the last compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyHash {
+    pub hash: u64,
+    /// -1: nothing was ever compacted.
+    pub compact_revision: i64,
+}
+
+/// A restore of the snapshot into a separate etcd, when the backup was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rehearsal {
+    /// How many keys there were, without their history.
+    pub live_keys: u64,
+    pub seconds: u64,
 }
 
 /// The size and the digest of the file with the credentials, which is encrypted.

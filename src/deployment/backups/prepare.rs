@@ -88,6 +88,8 @@ pub(in crate::deployment) fn prepare_backup(
         compressed_size,
         compressed_sha256,
         encryption,
+        hash: taken.hash,
+        rehearsal: taken.rehearsal,
         credentials,
     };
     let at = staging.path().join(MANIFEST);

@@ -30,6 +30,8 @@ pub(super) fn taken(content: &[u8], revision: i64) -> SnapshotReport {
         compared: 1,
         majority: 1,
         has_leader: true,
+        hash: None,
+        rehearsal: None,
         etcd_version: "3.5.16".into(),
         revision: StatusNumber::Number(revision),
         keys: StatusNumber::Number(1),

@@ -22,6 +22,8 @@ pub struct BackupRequest<'a> {
     pub recipients: &'a Recipients,
     /// Whether the credentials of the deployment are in it, too. They need a recipient.
     pub has_credentials: bool,
+    /// Whether the snapshot is restored into a separate etcd on its host first.
+    pub rehearses: bool,
 }
 
 /// Makes a backup in each of the places. None: the caller cancelled it.
@@ -33,7 +35,7 @@ pub async fn take_backup(
     request: BackupRequest<'_>,
     control: &Control,
 ) -> Result<Option<TakenBackup>, Error> {
-    let BackupRequest { stores, retention, is_local: local, recipients, has_credentials } = request;
+    let BackupRequest { stores, retention, is_local: local, recipients, has_credentials, rehearses } = request;
     if has_credentials && recipients.is_empty() {
         return Err(BackupError::CredentialsInClear.into());
     }
@@ -54,6 +56,7 @@ pub async fn take_backup(
         (variable::ETCD_BACKUP_STAGING.into(), Value::from(staging.path().display().to_string())),
         (variable::ETCD_BACKUP_ID.into(), Value::from(file)),
         (variable::ETCD_BACKUP_LOCAL.into(), Value::from(local)),
+        (variable::ETCD_BACKUP_REHEARSES.into(), Value::from(rehearses)),
     ]);
     let Some(reply) = ask::<SnapshotReport>(&phase, vars, None, control).await? else { return Ok(None) };
     if reply.outcome == Outcome::Interrupted {

@@ -6,6 +6,7 @@ pub mod check;
 pub mod defrag;
 pub mod monitoring;
 pub mod recover;
+pub mod rehearse;
 pub mod restore;
 pub mod verify;
 

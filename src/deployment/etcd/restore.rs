@@ -141,29 +141,59 @@ pub async fn unpack_backup(
     let (backup, deployment, cluster) = (backup.to_owned(), deployment.name, deployment.etcd_cluster);
     let (identities, scratch) = (identities.clone(), scratch.to_owned());
     let unpack = backups::blocking(move || {
-        // A path such as `.` has no name.
-        let backup = std::fs::canonicalize(&backup).map_err(|error| unusable(&backup, error.to_string()))?;
-        let manifest = backups::manifest(&backup).map_err(|why| unusable(&backup, why))?;
-        let is_own = manifest.deployment == deployment && manifest.cluster == cluster;
-        if !is_own && !options.foreign {
-            let found = format!("{} ({})", manifest.cluster, manifest.deployment);
-            let wanted = format!("{cluster} ({deployment})");
-            return Err(BackupError::Foreign { path: backup, found, wanted });
-        }
-        let name = backup.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let staging = Staging::clean_in(&scratch)?;
-        let snapshot = staging.path().join("snapshot.db");
-        let manifest = backups::unpack_backup(&backup, &snapshot, &identities).map_err(|error| match error {
-            BackupError::Damaged(why) => unusable(&backup, why),
-            other => other,
-        })?;
-        let id = format!("{:08x}", rand::rng().random::<u32>());
-        let id = format!("{}-{id}", backups::timestamp(backups::now()));
-        let restore = Restore { name, manifest, snapshot, id, options };
+        let wanted = (!options.foreign).then_some((deployment.as_str(), cluster.as_str()));
+        let UnpackedSnapshot { name, manifest, staging, file } =
+            unpack_snapshot(&backup, &scratch, &identities, wanted)?;
+        let restore = Restore { name, manifest, snapshot: file, id: unique_id(), options };
         let operation = Operation::RestoreEtcd(Restoration::Restore(Box::new(restore)));
-        Ok(UnpackedBackup { operation, _snapshot: staging })
+        Ok::<_, BackupError>(UnpackedBackup { operation, _snapshot: staging })
     });
     Ok(unpack.await?)
+}
+
+/// The snapshot of a backup, verified and in clear. It is removed with its directory.
+pub(super) struct UnpackedSnapshot {
+    /// Of the backup.
+    pub name: String,
+    pub manifest: Manifest,
+    pub staging: Staging,
+    pub file: PathBuf,
+}
+
+/// Reads the backup in a directory in full, and unpacks its snapshot into a private directory below `scratch`. `wanted`: the deployment and the
+/// cluster that it must be of.
+///
+/// # Errors
+/// It is damaged, cannot be decrypted, or is of another deployment.
+pub(super) fn unpack_snapshot(
+    backup: &Path,
+    scratch: &Path,
+    identities: &Identities,
+    wanted: Option<(&str, &str)>,
+) -> Result<UnpackedSnapshot, BackupError> {
+    // A path such as `.` has no name.
+    let backup = std::fs::canonicalize(backup).map_err(|error| unusable(backup, error.to_string()))?;
+    let manifest = backups::manifest(&backup).map_err(|why| unusable(&backup, why))?;
+    if let Some((deployment, cluster)) = wanted
+        && (manifest.deployment != deployment || manifest.cluster != cluster)
+    {
+        let found = format!("{} ({})", manifest.cluster, manifest.deployment);
+        let wanted = format!("{cluster} ({deployment})");
+        return Err(BackupError::Foreign { path: backup, found, wanted });
+    }
+    let name = backup.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let staging = Staging::clean_in(scratch)?;
+    let file = staging.path().join("snapshot.db");
+    let manifest = backups::unpack_backup(&backup, &file, identities).map_err(|error| match error {
+        BackupError::Damaged(why) => unusable(&backup, why),
+        other => other,
+    })?;
+    Ok(UnpackedSnapshot { name, manifest, staging, file })
+}
+
+/// `20261124T043051Z-0badcafe`
+pub(super) fn unique_id() -> String {
+    format!("{}-{:08x}", backups::timestamp(backups::now()), rand::rng().random::<u32>())
 }
 
 fn unusable(backup: &Path, why: String) -> BackupError {

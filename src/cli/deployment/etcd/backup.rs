@@ -21,6 +21,9 @@ pub(super) struct BackupArgs {
     /// Copy the newest local backup of the members' hosts instead of taking a snapshot; needs no member that runs
     #[arg(long)]
     local: bool,
+    /// Restore the snapshot into a separate etcd on its host first, and compare the data; otherwise there is no backup
+    #[arg(long, conflicts_with = "local")]
+    rehearse: bool,
     #[command(flatten)]
     recipients: RecipientArgs,
     /// Keep the deployment's credentials in the backup, too: its authorities, keys and the encryption key of its Secrets; needs --recipient
@@ -53,6 +56,7 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
             is_local: args.local,
             recipients: &recipients,
             has_credentials: args.credentials,
+            rehearses: args.rehearse,
         };
         let Some(made) = backup::take_backup(site, request, control).await? else {
             return Ok(ExitCode::Interrupted);
@@ -88,6 +92,9 @@ fn describe(made: &BackupResult) -> String {
             members => format!(", and the hashes of {members} members at this revision"),
         },
     );
+    if let Some(rehearsal) = &it.rehearsal {
+        text.push_str(&format!("  restored: {} keys, in {} s\n", rehearsal.live_keys, rehearsal.seconds));
+    }
     if let Some(encryption) = &it.encryption {
         text.push_str(&format!("  encrypted: {encryption}\n"));
     }

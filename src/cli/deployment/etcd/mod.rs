@@ -9,6 +9,7 @@ mod keys;
 mod member;
 mod monitoring;
 mod recover;
+mod rehearse;
 mod restore;
 mod retention;
 mod store;
@@ -50,6 +51,8 @@ enum EtcdCommand {
     Monitoring(Box<monitoring::MonitoringArgs>),
     /// List the backups in a directory or a bucket, and verify each of them
     Backups(backups::BackupsArgs),
+    /// Restore a backup into a separate etcd on one host, and compare its data; the cluster is not touched
+    Rehearse(Box<rehearse::RehearseArgs>),
     /// Start the members of a cluster that lost its majority, or show what is left of it and how to restore it
     Recover(Box<recover::RecoverArgs>),
     /// Write the credentials that a backup holds into a directory, for a controller that has lost them
@@ -79,6 +82,7 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
         EtcdCommand::Downgrade(args) => upgrade::change_version(args, Direction::Down),
         EtcdCommand::Monitoring(args) => monitoring::run_monitoring(args),
         EtcdCommand::Backups(args) => backups::print_backups(args),
+        EtcdCommand::Rehearse(args) => rehearse::run_rehearsal(args),
         EtcdCommand::Recover(args) => recover::run_recover(args),
         EtcdCommand::Credentials(args) => credentials::write_credentials(args),
         EtcdCommand::Restore(args) => restore::run_restore(args),

@@ -1,0 +1,75 @@
+//! `windlass etcd rehearse`: restores a backup into a separate etcd.
+
+use clap::Args;
+
+use super::backup::mebibytes;
+use super::keys::IdentityArgs;
+use super::store::{S3Args, scratch_directory};
+use crate::cli::deployment::{SiteArgs, show};
+use crate::cli::{CliError, ExitCode, note, working_directory};
+use crate::deployment::Error;
+use crate::deployment::etcd::rehearse::{Rehearsed, RestoredData, rehearse_restore};
+
+#[derive(Debug, Args)]
+pub(super) struct RehearseArgs {
+    /// The backup: a directory that windlass etcd backup made, or s3://BUCKET/PREFIX/NAME
+    #[arg(value_name = "BACKUP")]
+    backup: String,
+    #[command(flatten)]
+    identities: IdentityArgs,
+    #[command(flatten)]
+    s3: S3Args,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+/// Restores the backup. The exit code is 2 if the restored data is not what the members had, or something else failed, 4 if a host did not answer.
+pub(super) fn run_rehearsal(args: &RehearseArgs) -> Result<ExitCode, CliError> {
+    let here = working_directory()?;
+    let in_bucket = args.s3.backup_in_bucket(&args.backup)?;
+    let scratch = scratch_directory()?;
+    let identities = args.identities.identities()?;
+    let mut command = args.site.command("etcd rehearse");
+    command.arguments.push(args.backup.clone());
+    args.site.carry_out(command, &[], async |site, control| {
+        let downloaded = match &in_bucket {
+            Some((bucket, name)) => Some(bucket.download(name, &scratch).await.map_err(Error::from)?),
+            None => None,
+        };
+        let path = downloaded.as_ref().map_or_else(|| here.join(&args.backup), |backup| backup.path.clone());
+        let rehearsed = rehearse_restore(site, &path, &scratch, &identities, control).await;
+        let rehearsed = rehearsed.map_err(|error| match (error, &downloaded) {
+            (Error::Backup(error), Some(downloaded)) => Error::Backup(downloaded.with_address(error)),
+            (error, _) => error,
+        })?;
+        let Some(rehearsed) = rehearsed else { return Ok(ExitCode::Interrupted) };
+        show(&describe(&rehearsed), site)?;
+        for failure in rehearsed.failures.iter().chain(&rehearsed.silent) {
+            note(&site.keyring.hidden.hide(&format!("error: the backup was restored, but {failure}")));
+        }
+        Ok(match (rehearsed.data, rehearsed.failures.is_empty(), rehearsed.silent.is_empty()) {
+            (RestoredData::Differs, ..) | (_, false, _) => ExitCode::Failed,
+            (_, true, false) => ExitCode::Unreachable,
+            (_, true, true) => ExitCode::Ok,
+        })
+    })
+}
+
+fn describe(rehearsed: &Rehearsed) -> String {
+    let (manifest, report) = (&rehearsed.manifest, &rehearsed.report);
+    let data = match rehearsed.data {
+        RestoredData::Same => "the data is what the members had",
+        RestoredData::Differs => "the data is NOT what the members had: do not rely on this backup",
+        RestoredData::NotComparable => "no hash of the members to compare it with",
+    };
+    format!(
+        "{} was restored on {} with etcd {} in {} s\n  revision {}, {} keys, {}\n  {data}\n",
+        rehearsed.name,
+        report.host,
+        report.etcd_version,
+        report.seconds,
+        manifest.revision,
+        report.live_keys,
+        mebibytes(manifest.size),
+    )
+}
