@@ -94,6 +94,12 @@ pub enum RunOperation {
     Rollback,
     /// Renews the control plane's certificates that are due.
     RenewCertificates,
+    /// Upgrades etcd to the next minor version, that of the bundle.
+    UpgradeEtcd,
+    /// Takes etcd back to the minor version before, that of the bundle.
+    DowngradeEtcd,
+    /// Gives the unused space of etcd's databases back, where it pays.
+    DefragmentEtcd,
     /// Removes the deployment from its hosts, with all its data.
     Destroy,
     /// Takes a backup of etcd. It changes nothing on the hosts.
@@ -138,6 +144,9 @@ impl RunOperation {
             RunOperation::Upgrade => "upgrade",
             RunOperation::Rollback => "rollback",
             RunOperation::RenewCertificates => "certificates",
+            RunOperation::UpgradeEtcd => "etcd upgrade",
+            RunOperation::DowngradeEtcd => "etcd downgrade",
+            RunOperation::DefragmentEtcd => "etcd defrag",
             RunOperation::Destroy => "destroy",
             RunOperation::Backup => "etcd backup",
             RunOperation::Restore => "etcd restore",

@@ -4,9 +4,10 @@ use super::backup::{BackupPlace, back_up, failure, read_place};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::backups::Manifest;
 use crate::deployment::destroy::Removal;
+use crate::deployment::etcd::defrag::Defragmentation;
 use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
 use crate::deployment::lock;
-use crate::deployment::operation::{Operation, PreparedOperation};
+use crate::deployment::operation::{Direction, Operation, PreparedOperation};
 use crate::deployment::plan::{Plan, asked};
 use crate::deployment::recorded_operation::RecordedOperation;
 use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
@@ -137,6 +138,11 @@ where
             operation(site, work, Operation::Rollback { component: None }, request, control).await
         }
         RunOperation::RenewCertificates => operation(site, work, Operation::RenewCertificates, request, control).await,
+        RunOperation::UpgradeEtcd => operation(site, work, etcd_version(Direction::Up), request, control).await,
+        RunOperation::DowngradeEtcd => operation(site, work, etcd_version(Direction::Down), request, control).await,
+        RunOperation::DefragmentEtcd => {
+            operation(site, work, Operation::DefragmentEtcd(Defragmentation::default()), request, control).await
+        }
         RunOperation::Backup => back_up(site, work.cluster, work.namespace, spec, control).await,
         RunOperation::Restore => restore(site, work, request, control).await,
         RunOperation::UndoRestore => {
@@ -155,6 +161,11 @@ where
             Ok(RunResult::of_outcome(outcome, "nothing is left of the deployment on its hosts"))
         }
     }
+}
+
+/// To the version in the bundle that the deployment names.
+fn etcd_version(direction: Direction) -> Operation {
+    Operation::ChangeEtcdVersion { direction, bundle: None, skip: Vec::new() }
 }
 
 async fn apply<Agree>(

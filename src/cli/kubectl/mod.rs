@@ -72,9 +72,10 @@ struct ApproveArgs {
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// upgrade, rollback, certificates, backup, restore, undo-restore, release-restore or destroy
+    /// upgrade, rollback, certificates, upgrade-etcd, downgrade-etcd, defragment-etcd, backup, restore, undo-restore, release-restore or destroy
     #[arg(value_parser = [
-        "upgrade", "rollback", "certificates", "backup", "restore", "undo-restore", "release-restore", "destroy",
+        "upgrade", "rollback", "certificates", "upgrade-etcd", "downgrade-etcd", "defragment-etcd",
+        "backup", "restore", "undo-restore", "release-restore", "destroy",
     ])]
     operation: String,
     /// The deployment
@@ -236,6 +237,9 @@ impl Objects {
             "upgrade" => RunOperation::Upgrade,
             "rollback" => RunOperation::Rollback,
             "certificates" => RunOperation::RenewCertificates,
+            "upgrade-etcd" => RunOperation::UpgradeEtcd,
+            "downgrade-etcd" => RunOperation::DowngradeEtcd,
+            "defragment-etcd" => RunOperation::DefragmentEtcd,
             "backup" => RunOperation::Backup,
             "restore" => RunOperation::Restore,
             "undo-restore" => RunOperation::UndoRestore,
