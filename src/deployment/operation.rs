@@ -253,7 +253,16 @@ impl<'s> PreparedOperation<'s> {
 
     /// Whether there is nothing to carry out.
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty() && !self.resumes()
+        self.found.is_empty() && !self.resumes() && !self.takes_back()
+    }
+
+    /// Whether it takes an interrupted change of etcd's version back. Even if no member was changed yet, its journal is to be closed.
+    fn takes_back(&self) -> bool {
+        matches!(self.operation, Operation::ChangeEtcdVersion { .. })
+            && self
+                .interrupted
+                .as_ref()
+                .is_some_and(|journal| matches!(journal.operation, RecordedOperation::ChangeEtcdVersion(_)))
     }
 
     /// Whether it is the interrupted one, and so resumes it. Of the same kind, but for another host or component, it is not.

@@ -285,10 +285,19 @@ fn versions(cluster: &Cluster) -> Finding {
         (Some(low), Some(high)) if high - low > 1 => {
             refusal(text, "members may differ by one minor version: complete the upgrade")
         }
-        (Some(low), Some(high)) if low != high => {
-            (CheckState::Warning, text, "an upgrade is not complete: run windlass apply again")
-        }
-        _ => ok(text),
+        (Some(low), Some(high)) if low != high => (
+            CheckState::Warning,
+            text,
+            "a change of the version is not complete: run windlass etcd upgrade or downgrade again",
+        ),
+        _ => match cluster.endpoints.iter().find_map(|endpoint| endpoint.downgrade_target()) {
+            Some(target) => (
+                CheckState::Warning,
+                format!("{text}, downgrade to {target} enabled"),
+                "complete the downgrade (windlass etcd downgrade), or take it back (windlass etcd upgrade)",
+            ),
+            None => ok(text),
+        },
     }
 }
 
@@ -364,7 +373,7 @@ fn fsync(cluster: &Cluster, limits: Limits) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::gateway::{Alarm, Header, Metrics, Status};
+    use super::super::gateway::{Alarm, DowngradeInfo, Header, Metrics, Status};
     use super::super::host_checks::LocalBackup;
     use super::*;
 
@@ -452,6 +461,10 @@ mod tests {
         assert_eq!(fails(|all, _| drop(all[1].members.as_mut().unwrap().pop())), ["members Refused"]);
         assert_eq!(fails(|_, hosts| hosts[0].peer_url = Some("https://h9:2380".into())), ["members Refused"]);
         assert_eq!(fails(|all, _| status(all, 1).raft_term = 1), ["leader Refused"]);
+        let downgrading = |all: &mut Vec<Endpoint>| {
+            status(all, 2).downgrade_info = DowngradeInfo { enabled: true, target_version: "3.5.0".into() };
+        };
+        assert_eq!(fails(|all, _| downgrading(all)), ["versions Warning"]);
         assert_eq!(
             fails(|all, _| all.iter_mut().for_each(|e| e.status.as_mut().unwrap().leader = 0)),
             ["leader Refused"]

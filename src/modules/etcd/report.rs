@@ -62,6 +62,12 @@ impl Endpoint {
         self.status.as_ref().map(|status| status.header.member_id)
     }
 
+    /// The version to which a downgrade of the cluster was enabled: `3.5.0`
+    pub(super) fn downgrade_target(&self) -> Option<&str> {
+        let target = self.status.as_ref().map(|status| status.downgrade_info.target_version.as_str());
+        target.filter(|target| !target.is_empty())
+    }
+
     fn has_leader(&self) -> bool {
         self.status.as_ref().is_some_and(|status| status.leader != 0)
     }

@@ -47,7 +47,7 @@ at_management create secret generic s3 --from-file="caCert=$state/management/ca.
   --from-literal="secretKey=$AWS_SECRET_ACCESS_KEY"
 age-keygen -o "$scratch/owner.key" 2>/dev/null
 owner=$(age-keygen -y "$scratch/owner.key")
-backup frequent 'schedule: "* * * * *"' 'timeZone: Asia/Shanghai' "recipients: [$owner]" | at_management apply --validate=false -f -
+backup frequent 'schedule: "* * * * *"' 'timeZone: Asia/Shanghai' 'rehearse: true' "recipients: [$owner]" | at_management apply --validate=false -f -
 has_backup() { [ -n "$(backup_status frequent lastSuccess)" ]; }
 eventually has_backup
 address=$(backup_status frequent lastSuccess)
@@ -84,6 +84,11 @@ are_held() {
   local h
   for h in h1 h2 h3; do ! on $h systemctl is-active --quiet karmada-scheduler karmada-controller-manager || broken "controllers run on $h"; done
 }
+# etcd has the version of the bundle, and no space to give back.
+operation newer UpgradeEtcd
+eventually run_is newer 'True Succeeded'
+operation space DefragmentEtcd
+eventually run_is space 'True Succeeded'
 stored put later lost-by-the-restore
 operation early Restore ', backup: frequent'
 eventually run_is early 'False RestoreRefused'
