@@ -4,7 +4,7 @@
 history.py record DIRECTORY FILE HOST...  put, get, compare and swap, lease and watch through all hosts until standard input is closed;
                                           each result is a line of FILE. DIRECTORY has ca.crt, admin.crt and admin.key.
 history.py check FILE                     compare what the clients saw with the history of every member; exit code 1 if it does not fit.
-history.py get DIRECTORY HOST PATH        print what a member answers to GET PATH.
+history.py get DIRECTORY HOST PATH [BODY] print what a member answers to GET PATH, or to POST with a body.
 history.py self-test                      show that the check finds faults that are planted into a history.
 
 etcd gives every answer a revision, so the order of all changes is known (the history that a watch from revision 1 returns), and no search
@@ -451,9 +451,9 @@ def main():
         self_test()
     elif sys.argv[1:2] == ["record"] and len(sys.argv) > 4:
         record_history(sys.argv[2], sys.argv[3], sys.argv[4:])
-    elif sys.argv[1:2] == ["get"] and len(sys.argv) == 5:
+    elif sys.argv[1:2] == ["get"] and len(sys.argv) in (5, 6):
         connection = http.client.HTTPSConnection(sys.argv[3], 2379, timeout=10, context=context_of(sys.argv[2]))
-        connection.request("GET", sys.argv[4])
+        connection.request(*(("POST", *sys.argv[4:]) if len(sys.argv) == 6 else ("GET", sys.argv[4])))
         print(connection.getresponse().read().decode())
     elif sys.argv[1:2] == ["check"] and len(sys.argv) == 3:
         records = read_records(sys.argv[2])

@@ -140,6 +140,8 @@ pub struct Rehearsal {
     /// How many keys there were, without their history.
     pub live_keys: u64,
     pub seconds: u64,
+    /// Whether the hash of the restored keys could be compared with the member's; then it is the same.
+    pub compared: bool,
 }
 
 /// The size and the digest of the file with the credentials, which is encrypted.

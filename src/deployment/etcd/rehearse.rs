@@ -40,7 +40,9 @@ impl Reported for RehearsalReport {
 pub enum RestoredData {
     Same,
     Differs,
-    /// The backup says nothing of it, is of another minor version of etcd, or the members had compacted since.
+    /// The backup does not say what the members had.
+    NoHash,
+    /// The hashes of different minor versions of etcd differ, or the member had compacted after the snapshot was taken.
     NotComparable,
 }
 
@@ -65,7 +67,7 @@ fn minor(version: &str) -> Option<(&str, &str)> {
 }
 
 fn compare(manifest: &Manifest, report: &RehearsalReport) -> RestoredData {
-    let Some(KeyHash { hash, compact_revision }) = manifest.hash else { return RestoredData::NotComparable };
+    let Some(KeyHash { hash, compact_revision }) = manifest.hash else { return RestoredData::NoHash };
     if minor(&manifest.etcd_version) != minor(&report.etcd_version) || compact_revision != report.compact_revision {
         return RestoredData::NotComparable;
     }
@@ -94,6 +96,7 @@ pub async fn rehearse_restore(
         ("id", Value::from(unique_id())),
         ("etcd_version", Value::from(manifest.etcd_version.as_str())),
         ("revision", Value::from(manifest.revision)),
+        ("size", Value::from(manifest.size)),
     ]);
     let vars = Vars::from([
         (variable::ETCD_REHEARSED_BACKUP.into(), about),
@@ -137,7 +140,7 @@ mod tests {
             (manifest("3.5.16", Some((18, -1))), RestoredData::Differs),
             (manifest("3.5.16", Some((18, 9))), RestoredData::NotComparable),
             (manifest("3.4.23", Some((18, -1))), RestoredData::NotComparable),
-            (manifest("3.5.16", None), RestoredData::NotComparable),
+            (manifest("3.5.16", None), RestoredData::NoHash),
         ] {
             assert_eq!(compare(&manifest, &report), expected, "{manifest:?}");
         }

@@ -16,7 +16,7 @@ nothing_left() {
 }
 windlass etcd backup "$backups" "${deployment[@]}" --rehearse
 exits 0
-says 'restored: [0-9]+ keys, in [0-9]+ s'
+says 'restored: [0-9]+ keys, in [0-9]+ s, with the hash of the members'
 nothing_left || broken "something of the rehearsal is left: $found"
 good=$(find "$backups" -mindepth 1 -maxdepth 1)
 grep -q '"rehearsal"' "$good/manifest.json" || broken "the manifest says nothing of it"
@@ -79,6 +79,15 @@ done
 kill -9 $run
 wait $run || true
 for _ in $(seq 90); do ! nothing_left || break; sleep 1; done
-found=$(for h in h1 h2 h3; do on $h 'pgrep -f "[-]-name rehearsal" || true'; done)
-[ -z "$found" ] || broken "the separate etcd of a run that was killed is left"
+nothing_left || broken "something of a run that was killed is left: $found"
+healthy
+
+# The snapshot of a full database has its alarm, and is a good backup.
+"$ROOT/tests/e2e/history.py" get "$state/credentials/etcd" "$(sed -n 's/^h1 ansible_host=\([^ ]*\).*/\1/p' "$inventory")" /v3/maintenance/alarm \
+  '{"action": "ACTIVATE", "memberID": "0", "alarm": "NOSPACE"}'
+etcdctl alarm list | grep NOSPACE || broken "there is no alarm"
+windlass etcd backup "$scratch/full" "${deployment[@]}" --rehearse
+exits 0
+says 'restored: '
+etcdctl alarm disarm
 healthy

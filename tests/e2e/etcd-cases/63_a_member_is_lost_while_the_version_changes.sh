@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Takes long: what goes wrong while the version of etcd changes, and while clients read and write: a kill where no member has changed, or all have;
-# a member that loses its data in the middle; a member that does not start with the newer version.
+# a member that loses its data in the middle.
 . "$ROOT/tests/e2e/etcd-lib.sh"
 "$ROOT/tests/etcd-binaries" 3.5.34 3.6.15 || broken "there is no etcd to upgrade to"
 fresh_five

@@ -93,7 +93,13 @@ fn describe(made: &BackupResult) -> String {
         },
     );
     if let Some(rehearsal) = &it.rehearsal {
-        text.push_str(&format!("  restored: {} keys, in {} s\n", rehearsal.live_keys, rehearsal.seconds));
+        let compared = if rehearsal.compared {
+            "with the hash of the members"
+        } else {
+            "but not compared: the member had compacted"
+        };
+        let (keys, seconds) = (rehearsal.live_keys, rehearsal.seconds);
+        text.push_str(&format!("  restored: {keys} keys, in {seconds} s, {compared}\n"));
     }
     if let Some(encryption) = &it.encryption {
         text.push_str(&format!("  encrypted: {encryption}\n"));

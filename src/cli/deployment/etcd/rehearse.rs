@@ -42,7 +42,12 @@ pub(super) fn run_rehearsal(args: &RehearseArgs) -> Result<ExitCode, CliError> {
             (Error::Backup(error), Some(downloaded)) => Error::Backup(downloaded.with_address(error)),
             (error, _) => error,
         })?;
-        let Some(rehearsed) = rehearsed else { return Ok(ExitCode::Interrupted) };
+        let Some(rehearsed) = rehearsed else {
+            note(
+                "a host may still have the snapshot, as .rehearsal-*.db in etcd_snapshot_dir, for root only: remove it",
+            );
+            return Ok(ExitCode::Interrupted);
+        };
         show(&describe(&rehearsed), site)?;
         for failure in rehearsed.failures.iter().chain(&rehearsed.silent) {
             note(&site.keyring.hidden.hide(&format!("error: the backup was restored, but {failure}")));
@@ -59,8 +64,13 @@ fn describe(rehearsed: &Rehearsed) -> String {
     let (manifest, report) = (&rehearsed.manifest, &rehearsed.report);
     let data = match rehearsed.data {
         RestoredData::Same => "the data is what the members had",
-        RestoredData::Differs => "the data is NOT what the members had: do not rely on this backup",
-        RestoredData::NotComparable => "no hash of the members to compare it with",
+        RestoredData::Differs => {
+            "the data is NOT what the members had: do not rely on this backup; take a new one, and run windlass etcd verify"
+        }
+        RestoredData::NoHash => "the data was not compared: the backup does not say what the members had",
+        RestoredData::NotComparable => {
+            "the data was not compared: the hash of the members is of another version of etcd, or of a later compaction"
+        }
     };
     format!(
         "{} was restored on {} with etcd {} in {} s\n  revision {}, {} keys, {}\n  {data}\n",
