@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::gateway::{Gateway, Status};
-use super::{
-    CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan, REMOTE_SRC,
-};
-use crate::http::{HttpError, Tls, Url};
+use super::gateway::Status;
+use super::one_member::OneMember;
+use super::{CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, Module, Outcome, Plan, REMOTE_SRC};
+use crate::http::HttpError;
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -80,8 +79,9 @@ impl Module for EtcdDefragment {
     type Change = u64;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<u64>, Error> {
-        let (tls, url) = self.connect(probe, here).await?;
-        let before = self.status(&self.gateway(probe, &tls, url)).await?;
+        let member = self.member();
+        let (tls, url) = member.connect(probe, here).await?;
+        let before = member.status(&member.gateway(probe, &tls, url)).await?;
         let unused = unused(&before);
         let pays = self.pays(&before);
         let freed = if pays { unused / MIB } else { 0 };
@@ -93,8 +93,9 @@ impl Module for EtcdDefragment {
     }
 
     async fn apply(&self, before: u64, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let (tls, url) = self.connect(remote, here).await?;
-        let gateway = self.gateway(remote, &tls, url);
+        let member = self.member();
+        let (tls, url) = member.connect(remote, here).await?;
+        let gateway = member.gateway(remote, &tls, url);
         let begun = Instant::now();
         match gateway.defragment().await {
             Ok(Ok(())) => {}
@@ -120,7 +121,7 @@ impl Module for EtcdDefragment {
                 _ => tokio::time::sleep(PAUSE).await,
             }
         }
-        let after = self.status(&gateway).await?;
+        let after = member.status(&gateway).await?;
         let freed = before.saturating_sub(after.db_size) / MIB;
         let seconds = (took.as_secs_f64() * 10.0).round() / 10.0;
         Ok(outcome(&after, true).with("freed_mb", Value::from(freed)).with("seconds", Value::from(seconds)))
@@ -128,23 +129,14 @@ impl Module for EtcdDefragment {
 }
 
 impl EtcdDefragment {
-    async fn connect(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Tls, Url), Error> {
-        let files = (self.ca_cert.clone(), self.client_cert.clone(), self.client_key.clone(), self.remote_src);
-        let questions = EtcdClusterInfo::of_endpoint(&self.endpoint, files, self.timeout);
-        let url = questions.url(&self.endpoint)?;
-        Ok((questions.load_tls(probe, here, url.secure).await?, url))
-    }
-
-    fn gateway<'a>(&self, probe: &'a Probe, tls: &'a Tls, url: Url) -> Gateway<'a> {
-        Gateway { probe, tls, url, limit: Duration::from_secs(self.timeout.max(1)) }
-    }
-
-    async fn status(&self, gateway: &Gateway<'_>) -> Result<Status, Error> {
-        match gateway.status().await {
-            Ok(Ok(status)) => Ok(status),
-            Ok(Err(refusal)) => Err(Error::failed(format!("{} does not report its status: {refusal}", self.endpoint))),
-            Err(HttpError::Host(error)) => Err(error.into()),
-            Err(failure) => Err(Error::failed(format!("{} does not answer: {failure}", self.endpoint))),
+    fn member(&self) -> OneMember<'_> {
+        OneMember {
+            endpoint: &self.endpoint,
+            ca_cert: self.ca_cert.as_deref(),
+            client_cert: self.client_cert.as_deref(),
+            client_key: self.client_key.as_deref(),
+            remote_src: self.remote_src,
+            timeout: self.timeout,
         }
     }
 

@@ -1,14 +1,10 @@
 //! `etcd_downgrade`: makes a cluster ready for programs of the minor version before, or takes that back.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 
-use super::gateway::{DowngradeAction, Gateway, Refusal, Status};
-use super::{
-    CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan, REMOTE_SRC,
-};
-use crate::http::{HttpError, Tls, Url};
+use super::gateway::{DowngradeAction, Status};
+use super::one_member::OneMember;
+use super::{CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, Module, Outcome, Plan, REMOTE_SRC};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
@@ -80,10 +76,11 @@ impl Module for EtcdDowngrade {
     type Change = Outcome;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Outcome>, Error> {
-        let (tls, url) = self.connect(probe, here).await?;
-        let gateway = self.gateway(probe, &tls, url);
-        let cluster = self.answered(gateway.server_version().await)?.cluster;
-        let status = self.granted("does not report its status", gateway.status().await)?;
+        let member = self.member();
+        let (tls, url) = member.connect(probe, here).await?;
+        let gateway = member.gateway(probe, &tls, url);
+        let cluster = member.answered(gateway.server_version().await)?.cluster;
+        let status = member.status(&gateway).await?;
         let outcome = Outcome::default()
             .with("cluster_version", Value::from(cluster.as_str()))
             .with("downgrade_target", Value::from(status.downgrade_info.target_version.as_str()));
@@ -92,33 +89,34 @@ impl Module for EtcdDowngrade {
         }
         if self.state == DowngradeState::Enabled {
             let validated = gateway.downgrade(DowngradeAction::Validate, self.minor()?).await;
-            self.granted("refuses the downgrade", validated)?;
+            member.granted("refuses the downgrade", validated)?;
         }
         Ok(Plan::Change { diff: Vec::new(), outcome: outcome.clone(), change: outcome })
     }
 
     async fn apply(&self, before: Outcome, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let (tls, url) = self.connect(remote, here).await?;
-        let gateway = self.gateway(remote, &tls, url);
+        let member = self.member();
+        let (tls, url) = member.connect(remote, here).await?;
+        let gateway = member.gateway(remote, &tls, url);
         let done = match self.state {
             DowngradeState::Enabled => gateway.downgrade(DowngradeAction::Enable, self.minor()?).await,
             DowngradeState::Cancelled => gateway.downgrade(DowngradeAction::Cancel, "").await,
         };
-        self.granted("refuses the request", done)?;
+        member.granted("refuses the request", done)?;
         Ok(before)
     }
 }
 
 impl EtcdDowngrade {
-    async fn connect(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Tls, Url), Error> {
-        let files = (self.ca_cert.clone(), self.client_cert.clone(), self.client_key.clone(), self.remote_src);
-        let questions = EtcdClusterInfo::of_endpoint(&self.endpoint, files, self.timeout);
-        let url = questions.url(&self.endpoint)?;
-        Ok((questions.load_tls(probe, here, url.secure).await?, url))
-    }
-
-    fn gateway<'a>(&self, probe: &'a Probe, tls: &'a Tls, url: Url) -> Gateway<'a> {
-        Gateway { probe, tls, url, limit: Duration::from_secs(self.timeout.max(1)) }
+    fn member(&self) -> OneMember<'_> {
+        OneMember {
+            endpoint: &self.endpoint,
+            ca_cert: self.ca_cert.as_deref(),
+            client_cert: self.client_cert.as_deref(),
+            client_key: self.client_key.as_deref(),
+            remote_src: self.remote_src,
+            timeout: self.timeout,
+        }
     }
 
     fn minor(&self) -> Result<&str, Error> {
@@ -146,17 +144,6 @@ impl EtcdDowngrade {
                 Ok(status.downgrade_info.enabled || is_of_minor(cluster, minor))
             }
         }
-    }
-
-    fn answered<T>(&self, answer: Result<T, HttpError>) -> Result<T, Error> {
-        answer.map_err(|failure| match failure {
-            HttpError::Host(error) => error.into(),
-            failure => Error::failed(format!("{} does not answer: {failure}", self.endpoint)),
-        })
-    }
-
-    fn granted<T>(&self, refused: &str, answer: Result<Result<T, Refusal>, HttpError>) -> Result<T, Error> {
-        self.answered(answer)?.map_err(|refusal| Error::failed(format!("{} {refused}: {refusal}", self.endpoint)))
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::gateway::{Gateway, Member, Refusal};
+use super::gateway::{Member, Refusal};
+use super::one_member::OneMember;
 use super::report::{Cluster, member_id_hex};
 use super::{
     CA_CERT, CLIENT_CERT, CLIENT_KEY, Changes, Controller, Error, EtcdClusterInfo, Module, Outcome, Plan, REMOTE_SRC,
@@ -331,11 +332,16 @@ impl EtcdMember {
     ) -> Result<Result<(), Refusal>, Error> {
         let leader = cluster.leader.and_then(|id| cluster.endpoints.iter().find(|e| e.member_id() == Some(id)));
         let Some(leader) = leader else { return Ok(Err("the cluster has no leader that answers".to_owned())) };
-        let questions = self.questions();
-        let url = questions.url(&leader.endpoint)?;
-        let tls = questions.load_tls(remote, here, url.secure).await?;
-        let gateway =
-            |url: Url| Gateway { probe: remote, tls: &tls, url, limit: Duration::from_secs(self.timeout.max(1)) };
+        let leader = OneMember {
+            endpoint: &leader.endpoint,
+            ca_cert: self.ca_cert.as_deref(),
+            client_cert: self.client_cert.as_deref(),
+            client_key: self.client_key.as_deref(),
+            remote_src: self.remote_src,
+            timeout: self.timeout,
+        };
+        let (tls, url) = leader.connect(remote, here).await?;
+        let gateway = |url: Url| leader.gateway(remote, &tls, url);
         let own = self.member(cluster);
         let answer = match (self.state, own) {
             (MemberState::Learner, _) => gateway(url).add_learner(self.peer_url.as_deref().unwrap_or_default()).await,

@@ -9,6 +9,7 @@ mod gate;
 mod gateway;
 mod host_checks;
 mod member;
+mod one_member;
 mod report;
 
 use std::time::Duration;
@@ -156,27 +157,6 @@ impl Module for EtcdClusterInfo {
 }
 
 impl EtcdClusterInfo {
-    /// For a module that talks to one endpoint. `files`: ca_cert, client_cert, client_key, remote_src.
-    fn of_endpoint(
-        endpoint: &str,
-        files: (Option<String>, Option<String>, Option<String>, bool),
-        timeout: u64,
-    ) -> EtcdClusterInfo {
-        let (ca_cert, client_cert, client_key, remote_src) = files;
-        EtcdClusterInfo {
-            endpoints: vec![endpoint.to_owned()],
-            ca_cert,
-            client_cert,
-            client_key,
-            remote_src,
-            timeout,
-            whole_cluster: false,
-            linearizable: false,
-            write_test_key: None,
-            allow_full: true,
-        }
-    }
-
     async fn look(&self, probe: &Probe, here: &Controller<'_>, write_test_key: Option<&str>) -> Result<Outcome, Error> {
         Ok(self.ask_all(probe, here, write_test_key, false).await?.cluster_outcome())
     }
@@ -193,8 +173,12 @@ impl EtcdClusterInfo {
         if self.endpoints.is_empty() {
             return Err(Error::failed("endpoints must name at least one"));
         }
-        let urls = self.endpoints.iter().map(|written| self.url(written)).collect::<Result<Vec<_>, _>>()?;
-        let tls = self.load_tls(probe, here, urls.iter().any(|url| url.secure)).await?;
+        let urls = self.endpoints.iter().map(|written| endpoint_url(written, self.ca_cert.is_some()));
+        let urls = urls.collect::<Result<Vec<_>, _>>()?;
+        let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
+        let ca = self.ca_cert.as_deref();
+        let files = TlsFiles { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
+        let tls = load_tls(files, probe, urls.iter().any(|url| url.secure)).await?;
         let limit = Duration::from_secs(self.timeout.max(1));
         let secure = urls.iter().all(|url| url.secure);
         let gateway = |url| Gateway { probe, tls: &tls, url, limit };
@@ -212,17 +196,6 @@ impl EtcdClusterInfo {
             }
         }
         Ok(Cluster::from_endpoints(endpoints))
-    }
-
-    /// The certificates for endpoints with TLS.
-    async fn load_tls(&self, probe: &Probe, here: &Controller<'_>, secure: bool) -> Result<Tls, Error> {
-        if !secure {
-            return Ok(Tls::none());
-        }
-        let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
-        let ca = self.ca_cert.as_deref();
-        let files = TlsFiles { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
-        files.load_tls(probe, true).await.map_err(certificate_error)
     }
 
     /// Asks a member at the addresses that it registered, one after the other until one answers. No write is tried: it
@@ -262,15 +235,23 @@ impl EtcdClusterInfo {
         let (linearizable, allow_full) = (self.linearizable, self.allow_full);
         Questions { linearizable, write_test_key, allow_full, metrics: false }
     }
+}
 
-    /// An endpoint without a scheme is https if an authority is given.
-    fn url(&self, written: &str) -> Result<Url, Error> {
-        let text = match (written.contains("://"), &self.ca_cert) {
-            (true, _) => written.to_owned(),
-            (false, Some(_)) => format!("https://{written}"),
-            (false, None) => format!("http://{written}"),
-        };
-        Url::parse(&text).map_err(|why| Error::failed(format!("invalid endpoint {written:?}: {why}")))
+/// An endpoint without a scheme is https if an authority is given.
+fn endpoint_url(written: &str, has_authority: bool) -> Result<Url, Error> {
+    let text = match (written.contains("://"), has_authority) {
+        (true, _) => written.to_owned(),
+        (false, true) => format!("https://{written}"),
+        (false, false) => format!("http://{written}"),
+    };
+    Url::parse(&text).map_err(|why| Error::failed(format!("invalid endpoint {written:?}: {why}")))
+}
+
+/// The certificates for endpoints with TLS.
+async fn load_tls(files: TlsFiles<'_>, probe: &Probe, secure: bool) -> Result<Tls, Error> {
+    match secure {
+        true => files.load_tls(probe, true).await.map_err(certificate_error),
+        false => Ok(Tls::none()),
     }
 }
 
