@@ -73,12 +73,22 @@ history_fits() {
   rm "$scratch/clients.hold"
   "$ROOT/tests/e2e/history.py" check "$scratch/history" >"$scratch/checked" || { cat "$scratch/checked"; broken "the history does not fit"; }
   cat "$scratch/checked"
+  grep -q " $(etcdctl member list | wc -l) members compared" "$scratch/checked" || broken "not every member told its history"
   [ "$(sed -n 's/^history: \([0-9]*\) .*/\1/p' "$scratch/checked")" -gt 20 ] || broken "there were hardly any changes"
   rm -rf "$scratch/client" "$scratch/history"
 }
 # ask HOST PATH: what the member answers.
-ask() { "$ROOT/tests/e2e/history.py" get "$state/credentials/etcd" "$(address_of "$1")" "$2"; }
+ask() { "$ROOT/tests/e2e/history.py" ask "$state/credentials/etcd" "$(address_of "$1")" "$2"; }
 
+# fresh_three_at RELEASE: h1, h2 and h3 as members of 3.5. The etcdctl of Debian comes with the first release, and stays on the hosts.
+fresh_three_at() {
+  "$ROOT/tests/etcd-binaries" "$1" || broken "there is no etcd $1"
+  fresh_five
+  members h1 h2 h3
+  exits 0
+  ETCD=$1 members h1 h2 h3
+  exits 0
+}
 # change COMMAND RELEASE OPTION...: windlass etcd upgrade or downgrade of h1, h2 and h3.
 change() {
   local command=$1 release=$2
@@ -103,7 +113,7 @@ killed_while_mixed() {
   run=$!
   while :; do
     found=0
-    for h in h1 h2 h3; do ! ask $h /version 2>/dev/null | grep -q "\"etcdserver\":\"$release\"" || found=$((found + 1)); done
+    for h in h1 h2 h3; do ! ask $h /version 2>/dev/null | matches "\"etcdserver\":\"$release\"" || found=$((found + 1)); done
     [ "$found" = 0 ] || break
     kill -0 $run 2>/dev/null || { cat "$output"; broken "it ended before a member had $release"; }
     sleep 0.3

@@ -4,7 +4,7 @@
 history.py record DIRECTORY FILE HOST...  put, get, compare and swap, lease and watch through all hosts until standard input is closed;
                                           each result is a line of FILE. DIRECTORY has ca.crt, admin.crt and admin.key.
 history.py check FILE                     compare what the clients saw with the history of every member; exit code 1 if it does not fit.
-history.py get DIRECTORY HOST PATH [BODY] print what a member answers to GET PATH, or to POST with a body.
+history.py ask DIRECTORY HOST PATH [BODY] print what a member answers to GET PATH, or to POST with a body.
 history.py self-test                      show that the check finds faults that are planted into a history.
 
 etcd gives every answer a revision, so the order of all changes is known (the history that a watch from revision 1 returns), and no search
@@ -179,7 +179,7 @@ class Leaser(Client):
 
 
 def events_of(line):
-    """The revision of an answer to a watch, and its events: (revision, key, value); the value of a deletion is None."""
+    """The events of an answer to a watch: (revision, key, value); the value of a deletion is None."""
     result = json.loads(line)["result"]
     if result.get("canceled"):
         raise ValueError(str(result))
@@ -188,7 +188,7 @@ def events_of(line):
         pair = event["kv"]
         value = None if event.get("type") == "DELETE" else decode(pair.get("value", ""))
         events.append((int(pair["mod_revision"]), decode(pair["key"]), value))
-    return int(result["header"].get("revision", 0)), events
+    return events
 
 
 def watch(member, start):
@@ -211,7 +211,7 @@ class Watcher(threading.Thread):
             try:
                 answer = watch(self.member, following)
                 while line := answer.readline():
-                    for event in events_of(line)[1]:
+                    for event in events_of(line):
                         self.log.add(op="event", host=self.member.host, event=event, at=time.monotonic())
                         following = event[0] + 1
             except (Refused, OSError, http.client.HTTPException, ValueError, KeyError):
@@ -230,7 +230,7 @@ def whole_history(context, host):
         answer, events = watch(member, 1), []
         member.connection.sock.settimeout(30)
         while not events or events[-1][0] < end:
-            events += events_of(answer.readline())[1]
+            events += events_of(answer.readline())
         return [event for event in events if event[1] != END]
     except (Refused, OSError, http.client.HTTPException, ValueError, KeyError):
         return None
@@ -279,6 +279,8 @@ def check(records):
         faults.append("the history is not in order")
     faults += check_requests([record for record in records if record["op"] not in ("history", "event")], history)
     faults += check_watches([record for record in records if record["op"] == "event"], history)
+    watched = {record["host"] for record in records if record["op"] == "event"}
+    faults += [f"watch: through {it['host']}, nothing was seen" for it in histories if history and it["host"] not in watched]
     return faults
 
 
@@ -438,6 +440,7 @@ def self_test():
         + with_history(events + [(7, PREFIX + "lease-1", "l-1"), (8, PREFIX + "lease-1", None)]),
         "kept": good + [{"op": "put", "key": PREFIX + "lease-1", "value": "l-1", "host": "h1", "sent": 16, "got": 17, "revision": 7, "lease": 4,
                          "granted": 16, "age": 100, "ended": None}] + with_history(events + [(7, PREFIX + "lease-1", "l-1")]),
+        "through h2, nothing was seen": good + watched[:len(seen)] + told,
         "no member": good,
     }
     for fault, records in planted.items():
@@ -451,7 +454,7 @@ def main():
         self_test()
     elif sys.argv[1:2] == ["record"] and len(sys.argv) > 4:
         record_history(sys.argv[2], sys.argv[3], sys.argv[4:])
-    elif sys.argv[1:2] == ["get"] and len(sys.argv) in (5, 6):
+    elif sys.argv[1:2] == ["ask"] and len(sys.argv) in (5, 6):
         connection = http.client.HTTPSConnection(sys.argv[3], 2379, timeout=10, context=context_of(sys.argv[2]))
         connection.request(*(("POST", *sys.argv[4:]) if len(sys.argv) == 6 else ("GET", sys.argv[4])))
         print(connection.getresponse().read().decode())

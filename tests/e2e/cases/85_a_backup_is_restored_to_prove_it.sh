@@ -69,6 +69,11 @@ on h3 'mkdir -p /var/backups/etcd && mount -t tmpfs -o size=40m,mode=0700 none /
 windlass etcd rehearse "$good" "${deployment[@]}"
 exits 1
 says 'KiB free, and a rehearsal needs'
+windlass etcd backup "$scratch/none" "${deployment[@]}" --rehearse
+exits 1
+says 'KiB free, and a rehearsal needs'
+found=$(find "$scratch" -path '*/none/*' -name manifest.json)
+[ -z "$found" ] || broken "what was not restored is a backup"
 nothing_left || broken "something of the rehearsal is left: $found"
 for h in h1 h2 h3; do on $h umount /var/backups/etcd; done
 "$WINDLASS" etcd rehearse "$good" "${deployment[@]}" >"$output" 2>&1 </dev/null &
@@ -83,7 +88,7 @@ nothing_left || broken "something of a run that was killed is left: $found"
 healthy
 
 # The snapshot of a full database has its alarm, and is a good backup.
-"$ROOT/tests/e2e/history.py" get "$state/credentials/etcd" "$(sed -n 's/^h1 ansible_host=\([^ ]*\).*/\1/p' "$inventory")" /v3/maintenance/alarm \
+"$ROOT/tests/e2e/history.py" ask "$state/credentials/etcd" "$(sed -n 's/^h1 ansible_host=\([^ ]*\).*/\1/p' "$inventory")" /v3/maintenance/alarm \
   '{"action": "ACTIVATE", "memberID": "0", "alarm": "NOSPACE"}'
 etcdctl alarm list | grep NOSPACE || broken "there is no alarm"
 windlass etcd backup "$scratch/full" "${deployment[@]}" --rehearse
