@@ -87,7 +87,8 @@ for key in ("resourceVersion", "uid", "creationTimestamp", "managedFields"): sec
 json.dump(secret, sys.stdout)
 END
 # Now it can be applied. Its worker is killed while it changes hosts, and another one resumes the same run.
-worker() { pgrep -f 'windlass worker -f kube:default/prod .*--run' | head -1; }
+# Of this operator: other tests may run workers of a deployment with the same name.
+worker() { pgrep -P "$operator" -f 'windlass worker -f kube:default/prod .*--run' | head -1; }
 is_applying() { [ "$(grep -c 'applying etcd' "$state/operator.log")" -gt "$applying" ]; }
 eventually is_applying
 kill -9 "$(worker)"
