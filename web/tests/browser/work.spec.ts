@@ -49,7 +49,11 @@ test('a person sees the plan of an upgrade, approves it, and follows the run', a
 })
 
 test('plans of operations are asked for in the view of a deployment', async ({ page }) => {
-  const operations = [['Plan an upgrade', 'upgrade'], ['Plan a rollback', 'rollback'], ['Plan a renewal of certificates', 'certificates']] as const
+  const operations = [
+    ['Plan an upgrade', 'upgrade'], ['Plan a rollback', 'rollback'], ['Plan a renewal of certificates', 'certificates'],
+    ['Plan an upgrade of etcd', 'etcd_upgrade'], ['Plan a downgrade of etcd', 'etcd_downgrade'],
+    ['Plan a defragmentation of etcd', 'etcd_defrag'],
+  ] as const
   // Nothing is started: what counts is what the page asks for.
   await page.route('**/deployments/prod/runs', (route) => route.fulfill({
     status: 409, contentType: 'application/problem+json', body: JSON.stringify({ code: 'TooManyRuns', detail: 'as many as may be', status: 409 }),
@@ -58,7 +62,7 @@ test('plans of operations are asked for in the view of a deployment', async ({ p
   for (const [name, operation] of operations) {
     const [sent] = await Promise.all([
       page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/deployments/prod/runs')),
-      page.getByRole('button', { name }).click(),
+      page.getByRole('button', { name, exact: true }).click(),
     ])
     expect(sent.postDataJSON()).toEqual({ command: 'plan', operation })
     await expect(page.getByRole('alert')).toContainText('as many as may be')
@@ -66,7 +70,7 @@ test('plans of operations are asked for in the view of a deployment', async ({ p
   for (const [name, command] of [['Check etcd', 'etcd_check'], ['Compare the data of etcd', 'etcd_verify']] as const) {
     const [sent] = await Promise.all([
       page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/deployments/prod/runs')),
-      page.getByRole('button', { name }).click(),
+      page.getByRole('button', { name, exact: true }).click(),
     ])
     expect(sent.postDataJSON()).toEqual({ command })
   }
