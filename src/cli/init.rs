@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::{CliError, ExitCode, print};
+use crate::connection::SshAddress;
 use crate::resource::TABLE;
 
 #[derive(Debug, Args)]
@@ -17,18 +18,11 @@ pub(super) struct InitArgs {
 }
 
 /// A host as it was given.
-#[derive(Debug, PartialEq, Eq)]
-struct InitHost<'a> {
-    user: Option<&'a str>,
-    address: &'a str,
-    port: Option<u16>,
-}
-
 /// Prints a KarmadaDeployment with comments, as a starting point.
 pub(super) fn print_new_deployment(args: &InitArgs) -> Result<ExitCode, CliError> {
-    let hosts: Vec<InitHost<'_>> = match args.hosts.is_empty() {
+    let hosts: Vec<SshAddress<'_>> = match args.hosts.is_empty() {
         true => ["192.0.2.11", "192.0.2.12", "192.0.2.13"]
-            .map(|address| InitHost { user: Some("root"), address, port: None })
+            .map(|address| SshAddress { user: Some("root"), address, port: None })
             .into(),
         false => args.hosts.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
     };
@@ -36,26 +30,12 @@ pub(super) fn print_new_deployment(args: &InitArgs) -> Result<ExitCode, CliError
     Ok(ExitCode::Ok)
 }
 
-fn host(text: &str) -> Result<InitHost<'_>, CliError> {
+fn host(text: &str) -> Result<SshAddress<'_>, CliError> {
     let wrong = || anyhow!("invalid host {text:?}: write ADDRESS, USER@ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT");
-    let (user, place) = text.rsplit_once('@').map_or((None, text), |(user, place)| (Some(user), place));
-    let (address, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, "")) => (address, None),
-        Some((address, rest)) => (address, Some(rest.strip_prefix(':').ok_or_else(wrong)?)),
-        // An IPv6 address without brackets has no port.
-        None if place.matches(':').count() > 1 => (place, None),
-        None => place.split_once(':').map_or((place, None), |(address, port)| (address, Some(port))),
-    };
-    let port = port.map(str::parse).transpose().map_err(|_| wrong())?;
-    let plain =
-        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.:%-".contains(&b));
-    if !plain(address) || port == Some(0) || !user.is_none_or(plain) {
-        return Err(wrong().into());
-    }
-    Ok(InitHost { user, address, port })
+    Ok(SshAddress::parse_address(text).ok_or_else(wrong)?)
 }
 
-fn skeleton(name: &str, hosts: &[InitHost<'_>], placeholders: bool) -> String {
+fn skeleton(name: &str, hosts: &[SshAddress<'_>], placeholders: bool) -> String {
     let names: Vec<String> = (1..=hosts.len()).map(|number| format!("cp-{number}")).collect();
     // An odd number of members, and no more than five: more are slower and hardly safer.
     let members = match hosts.len().min(5) {
@@ -125,7 +105,7 @@ spec:
     )
 }
 
-fn host_line(name: &str, host: &InitHost<'_>) -> String {
+fn host_line(name: &str, host: &SshAddress<'_>) -> String {
     let address = if host.address.contains(':') { format!("\"{}\"", host.address) } else { host.address.to_owned() };
     let mut line = format!("    - {{name: {name}, address: {address}");
     if let Some(port) = host.port {
@@ -157,8 +137,8 @@ mod tests {
     fn what_is_printed_is_a_valid_resource_for_any_number_of_hosts() {
         for number in 1..=7 {
             let addresses: Vec<String> = (1..=number).map(|n| format!("10.0.0.{n}")).collect();
-            let hosts: Vec<InitHost<'_>> =
-                addresses.iter().map(|address| InitHost { user: Some("root"), address, port: Some(2222) }).collect();
+            let hosts: Vec<SshAddress<'_>> =
+                addresses.iter().map(|address| SshAddress { user: Some("root"), address, port: Some(2222) }).collect();
             taken(&skeleton("production", &hosts, false));
         }
     }
@@ -179,15 +159,5 @@ mod tests {
         let whole: String = text.lines().map(|line| shown(line) + "\n").collect();
         assert!(whole.contains("\n    becomePassword: {env") && whole.contains("\n  members:\n"), "{whole}");
         taken(&whole);
-    }
-
-    #[test]
-    fn hosts_are_read_as_people_write_them() {
-        let given = |text: &'static str| host(text).unwrap();
-        assert_eq!(given("root@10.0.0.1:22"), InitHost { user: Some("root"), address: "10.0.0.1", port: Some(22) });
-        assert_eq!(given("2001:db8::1"), InitHost { user: None, address: "2001:db8::1", port: None });
-        for wrong in ["", "a b", "root@", "host:port", "host:0", "host:70000", "x: {{ y }}"] {
-            assert!(host(wrong).is_err(), "{wrong}");
-        }
     }
 }

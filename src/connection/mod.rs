@@ -1,5 +1,6 @@
 //! Ways to a host: `ssh` and `local`. Moves bytes; knows no tasks, variables, become or check mode.
 
+mod address;
 mod config;
 mod confinement;
 pub mod known_hosts;
@@ -17,6 +18,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use address::SshAddress;
 pub use config::CONNECT_TIMEOUT;
 pub use confinement::Confinement;
 pub use offline::Fence;

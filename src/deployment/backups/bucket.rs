@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use futures::{StreamExt, TryStreamExt};
 
 use super::error::{BackupError, io_error};
+use super::fetched::FetchedBackup;
 use super::history::check_history;
 use super::prepare::Prepared;
+use super::prune::remove_superseded;
 use super::reading::parse_manifest;
 use super::retention::Retention;
 use super::staging::Staging;
@@ -22,28 +24,6 @@ pub struct BackupBucket {
     bucket: Bucket,
     /// Empty, or ends with `/`.
     prefix: String,
-}
-
-/// A backup of a bucket, in a directory of this machine that is removed with it.
-pub struct DownloadedBackup {
-    pub path: PathBuf,
-    /// `s3://BUCKET/PREFIX/NAME`
-    pub(super) address: PathBuf,
-    _staging: Staging,
-}
-
-impl DownloadedBackup {
-    /// An error about it, with its address instead of the place of the copy.
-    #[must_use]
-    pub fn with_address(&self, error: BackupError) -> BackupError {
-        let path = self.address.clone();
-        match error {
-            BackupError::Unusable { why, .. } => BackupError::Unusable { path, why },
-            BackupError::Foreign { found, wanted, .. } => BackupError::Foreign { path, found, wanted },
-            BackupError::HoldsNoCredentials { .. } => BackupError::HoldsNoCredentials { path },
-            other => other,
-        }
-    }
 }
 
 /// How many manifests are read at the same time.
@@ -63,16 +43,8 @@ struct Files {
 impl Files {
     /// Whether each part of a backup is there, with its size.
     fn compare_sizes(&self, manifest: &Manifest) -> Result<(), String> {
-        for file in manifest.files() {
-            match self.parts.iter().find(|(name, _)| *name == file.name) {
-                Some((_, object)) if object.size == file.size => {}
-                Some((name, object)) => {
-                    return Err(format!("damaged: its {name} has {} bytes, and had {}", object.size, file.size));
-                }
-                None => return Err(format!("damaged: it has no {}", file.name)),
-            }
-        }
-        Ok(())
+        let size = |name: &str| self.parts.iter().find(|(part, _)| *part == name).map(|(_, object)| object.size);
+        manifest.compare_sizes(size)
     }
 }
 
@@ -143,8 +115,7 @@ impl BackupBucket {
         };
         let read: Vec<Option<Backup>> = futures::stream::iter(files).map(read).buffered(READERS).try_collect().await?;
         let mut backups: Vec<Backup> = read.into_iter().flatten().collect();
-        let time = |backup: &Backup| backup.manifest.as_ref().map_or(0, |manifest| manifest.taken);
-        backups.sort_by(|one, other| (time(other), &other.name).cmp(&(time(one), &one.name)));
+        super::sort_backups(&mut backups);
         Ok(backups)
     }
 
@@ -226,23 +197,8 @@ impl BackupBucket {
                 }
             }
         }
-        match &prepared.doubt {
-            _ if retention.keeps_all() => {}
-            Some(doubt) => made.kept = Some(doubt.clone()),
-            None => {
-                for backup in retention.superseded(earlier, &made.backup, |backup| backup.manifest.is_ok()) {
-                    // One without a manifest that can be read is not among them.
-                    let Ok(manifest) = &backup.manifest else { continue };
-                    match self.remove(&backup.name, manifest).await {
-                        Ok(()) => made.removed.push(backup.name),
-                        Err(error) => {
-                            made.failures.push(format!("older ones cannot be removed: {error}"));
-                            break;
-                        }
-                    }
-                }
-            }
-        }
+        let remove = async |backup: &Backup, manifest: &Manifest| self.remove(&backup.name, manifest).await;
+        remove_superseded(&mut made, prepared, retention, earlier, remove).await;
         Ok(made)
     }
 
@@ -290,7 +246,7 @@ impl BackupBucket {
     ///
     /// # Errors
     /// It does not exist, is damaged, or cannot be written.
-    pub async fn download(&self, name: &str, scratch: &Path) -> Result<DownloadedBackup, BackupError> {
+    pub async fn download(&self, name: &str, scratch: &Path) -> Result<FetchedBackup, BackupError> {
         let staging = Staging::clean_in(scratch)?;
         let text = self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await?;
         let path = self.address_of(name);
@@ -312,7 +268,7 @@ impl BackupBucket {
                 return Err(unusable(DIFFERS.to_owned()));
             }
         }
-        Ok(DownloadedBackup { path: directory, address: path, _staging: staging })
+        Ok(FetchedBackup::downloaded(directory, path, staging))
     }
 }
 

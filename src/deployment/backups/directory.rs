@@ -81,8 +81,7 @@ pub fn list_backups(directory: &Path) -> io::Result<Vec<Backup>> {
         }
         backups.push(Backup { manifest: manifest(&entry.path()), name, path: entry.path() });
     }
-    let time = |backup: &Backup| backup.manifest.as_ref().map_or(0, |manifest| manifest.taken);
-    backups.sort_by(|one, other| (time(other), &other.name).cmp(&(time(one), &one.name)));
+    super::sort_backups(&mut backups);
     Ok(backups)
 }
 

@@ -39,6 +39,8 @@ pub enum BackupError {
          nothing was copied\nhint: windlass status shows whether local backups are made; after a restore, use a new directory", path.display()
     )]
     Older { path: PathBuf, revision: u64, newest: String, known: u64 },
+    #[error("{}: {why}", path.display())]
+    Host { path: PathBuf, why: String },
     #[error(transparent)]
     Bucket(#[from] crate::s3::S3Error),
     #[error("the backup in {} is not what was sent: {why}; it does not count", path.display())]

@@ -1,5 +1,5 @@
-//! Backups of etcd: each is a compressed snapshot and a manifest, in a directory of this machine or in a bucket. It is there when it is
-//! complete.
+//! Backups of etcd: each is a compressed snapshot and a manifest, in a directory of this machine or of another host, or in a bucket. It is
+//! there when it is complete.
 
 #[cfg_attr(not(feature = "age"), path = "without_age.rs")]
 mod age_format;
@@ -8,9 +8,12 @@ mod credentials;
 mod directory;
 mod encryption;
 mod error;
+mod fetched;
 mod files;
 mod history;
+mod host;
 mod prepare;
+mod prune;
 mod reading;
 mod retention;
 mod staging;
@@ -21,17 +24,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-pub use bucket::{BackupBucket, DownloadedBackup};
+pub use bucket::BackupBucket;
 pub use directory::list_backups;
 pub use encryption::{Encryption, Identities, Recipients};
 pub use error::BackupError;
+pub use fetched::FetchedBackup;
+pub use host::{BackupHost, SSH_SCHEME};
 pub(super) use prepare::prepare_backup;
 pub(super) use reading::unpack_backup;
 pub use reading::{files_of, manifest, unpack_credentials, verify};
 pub use retention::Retention;
 pub(super) use staging::{PARTIAL, Staging};
 pub(super) use store::blocking;
-pub use store::{BackupStore, BackupStores, Decryption};
+pub use store::{BackupSource, BackupStore, BackupStores, Decryption};
 
 use super::contract::{Reported, StatusNumber};
 
@@ -180,6 +185,18 @@ impl Manifest {
         self.taken > now() + AHEAD
     }
 
+    /// Whether each file is there with its size. `size`: of the file with a name, in bytes. None: it is not there.
+    fn compare_sizes(&self, size: impl Fn(&str) -> Option<u64>) -> Result<(), String> {
+        for BackupFile { name, size: wanted, .. } in self.files() {
+            match size(name) {
+                Some(size) if size == wanted => {}
+                Some(size) => return Err(format!("damaged: its {name} has {size} bytes, and had {wanted}")),
+                None => return Err(format!("damaged: it has no {name}")),
+            }
+        }
+        Ok(())
+    }
+
     /// All files except the manifest itself.
     fn files(&self) -> Vec<BackupFile> {
         let mut files = vec![BackupFile {
@@ -196,14 +213,20 @@ impl Manifest {
     }
 }
 
-/// A backup in a directory or a bucket.
+/// A backup in one of the places.
 #[derive(Debug, Clone)]
 pub struct Backup {
     pub name: String,
-    /// Its directory, or `s3://BUCKET/PREFIX/NAME`.
+    /// Its directory, `s3://BUCKET/PREFIX/NAME` or `ssh://HOST/DIRECTORY/NAME`.
     pub path: PathBuf,
     /// Why it is not usable otherwise.
     pub manifest: Result<Manifest, String>,
+}
+
+/// The newest first; those without a manifest are last.
+fn sort_backups(backups: &mut [Backup]) {
+    let time = |backup: &Backup| backup.manifest.as_ref().map_or(0, |manifest| manifest.taken);
+    backups.sort_by(|one, other| (time(other), &other.name).cmp(&(time(one), &one.name)));
 }
 
 /// A backup that was kept in one place, and those that were removed there.
@@ -303,5 +326,7 @@ pub(super) fn time_text(seconds: u64) -> String {
 
 #[cfg(test)]
 mod encrypted_tests;
+#[cfg(test)]
+mod host_tests;
 #[cfg(test)]
 mod tests;

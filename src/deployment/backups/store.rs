@@ -1,13 +1,16 @@
-//! Where backups are kept: in a directory, or in a bucket.
+//! Where backups are kept: in a directory of this machine or of another host, or in a bucket.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::bucket::BackupBucket;
 use super::directory::{keep_in_directory, list_backups};
 use super::encryption::Identities;
 use super::error::{BackupError, io_error};
+use super::fetched::FetchedBackup;
 use super::files::{digest, sync};
+use super::host::BackupHost;
 use super::prepare::Prepared;
 use super::reading::verify;
 use super::retention::Retention;
@@ -18,17 +21,41 @@ use super::{Backup, BackupResult, MANIFEST, Manifest};
 #[derive(Clone)]
 pub enum BackupStore {
     Directory(PathBuf),
-    Bucket(std::sync::Arc<BackupBucket>),
+    Bucket(Arc<BackupBucket>),
+    Host(Arc<BackupHost>),
 }
 
-/// Directories and buckets for backups, and a directory for files that are needed for a moment.
+/// The places for backups, and a directory for files that are needed for a moment.
 #[derive(Clone)]
 pub struct BackupStores {
     pub stores: Vec<BackupStore>,
     pub scratch: PathBuf,
 }
 
-/// Secret keys, and a directory for backups of a bucket that are decrypted.
+/// Where one backup is.
+pub enum BackupSource {
+    /// The backup's own directory.
+    Directory(PathBuf),
+    /// With the name of the backup.
+    Bucket(BackupBucket, String),
+    Host(BackupHost, String),
+}
+
+impl BackupSource {
+    /// Downloads it below `scratch`, unless it is on this machine.
+    ///
+    /// # Errors
+    /// It does not exist, is damaged, or cannot be written.
+    pub async fn fetch(&self, scratch: &Path) -> Result<FetchedBackup, BackupError> {
+        match self {
+            BackupSource::Directory(path) => Ok(FetchedBackup::of_directory(path.clone())),
+            BackupSource::Bucket(bucket, name) => bucket.download(name, scratch).await,
+            BackupSource::Host(host, name) => host.download_backup(name, scratch).await,
+        }
+    }
+}
+
+/// Secret keys, and a directory for backups from elsewhere that are decrypted.
 #[derive(Debug, Clone)]
 pub struct Decryption {
     pub identities: Identities,
@@ -36,24 +63,26 @@ pub struct Decryption {
 }
 
 impl BackupStore {
-    /// A directory, or `s3://BUCKET/PREFIX`.
+    /// A directory, `s3://BUCKET/PREFIX` or `ssh://HOST/DIRECTORY`.
     pub fn place(&self) -> PathBuf {
         match self {
             BackupStore::Directory(directory) => directory.clone(),
             BackupStore::Bucket(bucket) => bucket.bucket_address(),
+            BackupStore::Host(host) => host.host_address(),
         }
     }
 
     /// The backups, the newest first.
     ///
     /// # Errors
-    /// The directory or bucket cannot be read.
+    /// The place cannot be read.
     pub async fn list(&self) -> Result<Vec<Backup>, BackupError> {
         match self {
             BackupStore::Directory(directory) => {
                 list_backups(directory).map_err(|error| BackupError::Unreadable { path: directory.clone(), error })
             }
             BackupStore::Bucket(bucket) => Ok(bucket.list().await?),
+            BackupStore::Host(host) => host.list_on_host().await,
         }
     }
 
@@ -62,16 +91,20 @@ impl BackupStore {
     /// # Errors
     /// Why it is not good.
     pub async fn verify_backup(&self, backup: &Backup, decryption: Option<&Decryption>) -> Result<Manifest, String> {
-        let identities = decryption.map(|decryption| decryption.identities.clone()).unwrap_or_default();
-        let (path, _downloaded) = match (self, decryption) {
-            (BackupStore::Directory(_), _) => (backup.path.clone(), None),
-            (BackupStore::Bucket(bucket), Some(decryption)) => {
-                let downloaded = bucket.download(&backup.name, &decryption.scratch).await;
-                let downloaded = downloaded.map_err(|error| error.to_string())?;
-                (downloaded.path.clone(), Some(downloaded))
-            }
+        let fetched = match (self, decryption) {
             (BackupStore::Bucket(bucket), None) => return bucket.verify_in_bucket(backup).await,
+            (BackupStore::Host(host), None) => return host.verify_on_host(backup).await,
+            (BackupStore::Bucket(bucket), Some(decryption)) => {
+                Some(bucket.download(&backup.name, &decryption.scratch).await)
+            }
+            (BackupStore::Host(host), Some(decryption)) => {
+                Some(host.download_backup(&backup.name, &decryption.scratch).await)
+            }
+            (BackupStore::Directory(_), _) => None,
         };
+        let fetched = fetched.transpose().map_err(|error| error.to_string())?;
+        let path = fetched.as_ref().map_or_else(|| backup.path.clone(), |fetched| fetched.path.clone());
+        let identities = decryption.map(|decryption| decryption.identities.clone()).unwrap_or_default();
         blocking(move || verify(&path, &identities)).await
     }
 }
@@ -94,7 +127,7 @@ impl BackupStores {
     /// Whether a backup could be kept somewhere, before one is taken.
     ///
     /// # Errors
-    /// No bucket can be listed, and no directory is safe.
+    /// No bucket can be listed, no host answers, and no directory is safe.
     pub(in crate::deployment) async fn check(&self) -> Result<(), BackupError> {
         let mut failures = Vec::new();
         for store in &self.stores {
@@ -106,6 +139,10 @@ impl BackupStores {
                 },
                 BackupStore::Bucket(bucket) => match bucket.list().await {
                     Ok(_) => return Ok(()),
+                    Err(error) => failures.push(error.to_string()),
+                },
+                BackupStore::Host(host) => match host.check_host().await {
+                    Ok(()) => return Ok(()),
                     Err(error) => failures.push(error.to_string()),
                 },
             }
@@ -132,6 +169,7 @@ impl BackupStores {
         for store in &self.stores {
             let kept = match store {
                 BackupStore::Bucket(bucket) => bucket.keep_in_bucket(staging.path(), &prepared, &retention).await,
+                BackupStore::Host(host) => host.keep_on_host(staging.path(), &prepared, &retention).await,
                 BackupStore::Directory(directory) => {
                     let (directory, files, prepared) = (directory.clone(), staging.path().to_owned(), prepared.clone());
                     blocking(move || copy_to_directory(&directory, &files, &prepared, &retention)).await

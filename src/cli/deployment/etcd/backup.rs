@@ -12,8 +12,9 @@ use crate::deployment::etcd::backup::{self, BackupRequest};
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
-    /// Where to keep it: a directory of this deployment's backups on this machine, or s3://BUCKET/PREFIX (with AWS_ACCESS_KEY_ID,
-    /// AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL_S3 in the environment); may be given several times
+    /// Where to keep it: a directory of this deployment's backups on this machine, ssh://USER@ADDRESS/DIRECTORY (on a host that ssh reaches
+    /// with a key), or s3://BUCKET/PREFIX (with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL_S3 in the
+    /// environment); may be given several times
     #[arg(value_name = "PLACE", required = true)]
     places: Vec<String>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ use crate::report::one_line;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupsArgs {
-    /// The backups of a deployment: a directory, or s3://BUCKET/PREFIX
+    /// The backups of a deployment: a directory, s3://BUCKET/PREFIX, or ssh://USER@ADDRESS/DIRECTORY
     #[arg(value_name = "PLACE")]
     place: String,
     /// Exit with 2 if the newest good backup is older, such as 90m, 26h or 7d, or if there is none

@@ -11,7 +11,8 @@ use crate::deployment::backups::unpack_credentials;
 
 #[derive(Debug, Args)]
 pub(super) struct CredentialsArgs {
-    /// The backup, taken with --credentials: a directory that windlass etcd backup made, or s3://BUCKET/PREFIX/NAME
+    /// The backup, taken with --credentials: a directory that windlass etcd backup made, s3://BUCKET/PREFIX/NAME, or
+    /// ssh://USER@ADDRESS/DIRECTORY/NAME
     #[arg(value_name = "BACKUP")]
     backup: String,
     /// Where to write the files: a directory that does not exist, or is empty, such as credentials beside the inventory
@@ -27,19 +28,11 @@ pub(super) struct CredentialsArgs {
 pub(super) fn write_credentials(args: &CredentialsArgs) -> Result<ExitCode, CliError> {
     let here = working_directory()?;
     let identities = args.identities.identities()?;
-    let downloaded = match args.s3.backup_in_bucket(&args.backup)? {
-        None => None,
-        Some((bucket, name)) => {
-            let scratch = scratch_directory()?;
-            Some(launch::wait(async || bucket.download(&name, &scratch).await).map_err(anyhow::Error::new)?)
-        }
-    };
-    let backup = downloaded.as_ref().map_or_else(|| here.join(&args.backup), |backup| backup.path.clone());
+    let source = args.s3.backup_source(&args.backup, &here)?;
+    let scratch = scratch_directory()?;
+    let backup = launch::wait(async || source.fetch(&scratch).await).map_err(anyhow::Error::new)?;
     let to = here.join(&args.to);
-    let paths = unpack_credentials(&backup, &to, &identities).map_err(|error| match &downloaded {
-        Some(downloaded) => downloaded.with_address(error),
-        None => error,
-    });
+    let paths = unpack_credentials(&backup.path, &to, &identities).map_err(|error| backup.with_address(error));
     let paths = paths.map_err(anyhow::Error::new)?;
     let text: String = paths.iter().map(|path| format!("{}\n", to.join(path).display())).collect();
     print(text.as_bytes())?;

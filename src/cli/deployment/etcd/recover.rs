@@ -15,7 +15,7 @@ use crate::deployment::operation::Operation;
 
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
-    /// Backups of the deployment, in a directory or s3://BUCKET/PREFIX: show what a restore of the newest would lose
+    /// Backups of the deployment, in a directory, s3://BUCKET/PREFIX or ssh://USER@ADDRESS/DIRECTORY: show what a restore of the newest would lose
     #[arg(long, value_name = "PLACE")]
     backups: Option<String>,
     /// Only show what is left, and start nothing

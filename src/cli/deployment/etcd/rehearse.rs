@@ -12,7 +12,7 @@ use crate::deployment::etcd::rehearse::{Rehearsed, RestoredData, rehearse_restor
 
 #[derive(Debug, Args)]
 pub(super) struct RehearseArgs {
-    /// The backup: a directory that windlass etcd backup made, or s3://BUCKET/PREFIX/NAME
+    /// The backup: a directory that windlass etcd backup made, s3://BUCKET/PREFIX/NAME, or ssh://USER@ADDRESS/DIRECTORY/NAME
     #[arg(value_name = "BACKUP")]
     backup: String,
     #[command(flatten)]
@@ -26,21 +26,17 @@ pub(super) struct RehearseArgs {
 /// Restores the backup. The exit code is 2 if the restored data is not what the members had, or something else failed, 4 if a host did not answer.
 pub(super) fn run_rehearsal(args: &RehearseArgs) -> Result<ExitCode, CliError> {
     let here = working_directory()?;
-    let in_bucket = args.s3.backup_in_bucket(&args.backup)?;
+    let source = args.s3.backup_source(&args.backup, &here)?;
     let scratch = scratch_directory()?;
     let identities = args.identities.identities()?;
     let mut command = args.site.command("etcd rehearse");
     command.arguments.push(args.backup.clone());
     args.site.carry_out(command, &[], async |site, control| {
-        let downloaded = match &in_bucket {
-            Some((bucket, name)) => Some(bucket.download(name, &scratch).await.map_err(Error::from)?),
-            None => None,
-        };
-        let path = downloaded.as_ref().map_or_else(|| here.join(&args.backup), |backup| backup.path.clone());
-        let rehearsed = rehearse_restore(site, &path, &scratch, &identities, control).await;
-        let rehearsed = rehearsed.map_err(|error| match (error, &downloaded) {
-            (Error::Backup(error), Some(downloaded)) => Error::Backup(downloaded.with_address(error)),
-            (error, _) => error,
+        let backup = source.fetch(&scratch).await.map_err(Error::from)?;
+        let rehearsed = rehearse_restore(site, &backup.path, &scratch, &identities, control).await;
+        let rehearsed = rehearsed.map_err(|error| match error {
+            Error::Backup(error) => Error::Backup(backup.with_address(error)),
+            error => error,
         })?;
         let Some(rehearsed) = rehearsed else {
             note(

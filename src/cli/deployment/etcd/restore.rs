@@ -13,7 +13,7 @@ use crate::deployment::{Error, LockRequest};
 
 #[derive(Debug, Args)]
 pub(super) struct RestoreArgs {
-    /// The backup: a directory that windlass etcd backup made, or s3://BUCKET/PREFIX/NAME
+    /// The backup: a directory that windlass etcd backup made, s3://BUCKET/PREFIX/NAME, or ssh://USER@ADDRESS/DIRECTORY/NAME
     #[arg(value_name = "BACKUP", required_unless_present_any = ["undo", "release"])]
     backup: Option<String>,
     /// Move the data from before the last restore back; what was written since is lost
@@ -53,10 +53,7 @@ pub(super) struct RestoreArgs {
 
 pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
     let here = working_directory()?;
-    let in_bucket = match &args.backup {
-        Some(backup) => args.s3.backup_in_bucket(backup)?,
-        None => None,
-    };
+    let source = args.backup.as_ref().map(|backup| args.s3.backup_source(backup, &here)).transpose()?;
     let scratch = scratch_directory()?;
     let identities = args.identities.identities()?;
     let mut command = args.site.command("etcd restore");
@@ -67,27 +64,23 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
     });
     command.check = args.check;
     args.site.carry_out(command, &[], async |site, control| {
-        // What is in a bucket, and the snapshot of the backup, are on this machine until the restore has ended.
-        let downloaded = match &in_bucket {
-            Some((bucket, name)) => Some(bucket.download(name, &scratch).await.map_err(Error::from)?),
-            None => None,
-        };
-        let mut unpacked = None;
-        let operation = match &args.backup {
-            Some(backup) => {
+        // What was downloaded, and the snapshot of the backup, are on this machine until the restore has ended.
+        let (mut fetched, mut unpacked) = (None, None);
+        let operation = match &source {
+            Some(source) => {
+                let backup = &*fetched.insert(source.fetch(&scratch).await.map_err(Error::from)?);
                 let options = RestoreOptions {
                     lost: args.lost.clone(),
                     foreign: args.foreign,
                     releases: args.release_automatically,
                     abandons: args.abandon,
                 };
-                let path = downloaded.as_ref().map_or_else(|| here.join(backup), |backup| backup.path.clone());
-                let unpacked_backup = unpack_backup(site, &path, &scratch, &identities, options, control).await;
-                let backup = unpacked_backup.map_err(|error| match (error, &downloaded) {
-                    (Error::Backup(error), Some(downloaded)) => Error::Backup(downloaded.with_address(error)),
-                    (error, _) => error,
+                let unpacked_backup = unpack_backup(site, &backup.path, &scratch, &identities, options, control).await;
+                let unpacked_backup = unpacked_backup.map_err(|error| match error {
+                    Error::Backup(error) => Error::Backup(backup.with_address(error)),
+                    error => error,
                 })?;
-                unpacked.insert(backup).operation.clone()
+                unpacked.insert(unpacked_backup).operation.clone()
             }
             None if args.undo => Operation::RestoreEtcd(Restoration::Undo),
             None => Operation::RestoreEtcd(Restoration::Release),

@@ -1,14 +1,15 @@
-//! Places for backups, as a person names them: a directory, or `s3://BUCKET/PREFIX`.
+//! Places for backups, as a person names them: a directory, `s3://BUCKET/PREFIX` or `ssh://USER@ADDRESS:PORT/DIRECTORY`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::Args;
 
 use crate::cli::{CliError, surroundings, working_directory};
-use crate::deployment::backups::{BackupBucket, BackupStore};
+use crate::deployment::backups::{BackupBucket, BackupHost, BackupSource, BackupStore, SSH_SCHEME};
 use crate::s3::{Bucket, S3Settings, ServerSideEncryption};
+use crate::value::ProcessEnvironment;
 
 /// How buckets are used.
 #[derive(Debug, Args)]
@@ -32,11 +33,16 @@ const SCHEME: &str = "s3://";
 impl S3Args {
     /// A place for backups.
     pub(super) fn backup_store(&self, text: &str, write: Option<&S3WriteArgs>) -> Result<BackupStore, CliError> {
+        if text.starts_with(SSH_SCHEME) {
+            let host = BackupHost::parse_place(text, &ssh_surroundings());
+            let host = host.map_err(|why| anyhow!("{:?} is no place for backups: {why}", without_password(text)))?;
+            return Ok(BackupStore::Host(Arc::new(host)));
+        }
         let Some(place) = text.strip_prefix(SCHEME) else {
             let scheme = text.split_once(":/").map(|(scheme, _)| scheme);
             if scheme.is_some_and(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
                 return Err(anyhow!(
-                    "{text:?} is no place for backups\nhint: write s3://BUCKET/PREFIX, or ./{text} for a directory"
+                    "{text:?} is no place for backups\nhint: write s3://BUCKET/PREFIX, ssh://USER@ADDRESS/DIRECTORY, or ./{text} for a directory"
                 )
                 .into());
             }
@@ -47,16 +53,21 @@ impl S3Args {
         Ok(BackupStore::Bucket(Arc::new(bucket)))
     }
 
-    /// The place of a single backup in a bucket, and the backup's name. None: the text names a directory.
-    pub(super) fn backup_in_bucket(&self, text: &str) -> Result<Option<(BackupBucket, String)>, CliError> {
-        let Some(place) = text.strip_prefix(SCHEME) else { return Ok(None) };
+    /// A single backup. `here`: what a relative path begins at.
+    pub(super) fn backup_source(&self, text: &str, here: &Path) -> Result<BackupSource, CliError> {
+        if text.starts_with(SSH_SCHEME) {
+            let parsed = BackupHost::parse_backup(text, &ssh_surroundings());
+            let (host, name) = parsed.map_err(|why| anyhow!("{:?} is no backup: {why}", without_password(text)))?;
+            return Ok(BackupSource::Host(host, name));
+        }
+        let Some(place) = text.strip_prefix(SCHEME) else { return Ok(BackupSource::Directory(here.join(text))) };
         let (bucket, path) = place.split_once('/').unwrap_or((place, ""));
         let (prefix, name) = path.rsplit_once('/').unwrap_or(("", path));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
             return Err(anyhow!("{text:?} must be s3://BUCKET/PREFIX/NAME, as windlass etcd backup prints it").into());
         }
-        Ok(Some((self.backup_bucket(bucket, prefix, None)?, name.to_owned())))
+        Ok(BackupSource::Bucket(self.backup_bucket(bucket, prefix, None)?, name.to_owned()))
     }
 
     fn backup_bucket(&self, bucket: &str, prefix: &str, write: Option<&S3WriteArgs>) -> Result<BackupBucket, CliError> {
@@ -67,6 +78,21 @@ impl S3Args {
         };
         let bucket = Bucket::new(bucket, &settings, surroundings(), None).map_err(anyhow::Error::new)?;
         Ok(BackupBucket::new(bucket, prefix).map_err(anyhow::Error::msg)?)
+    }
+}
+
+fn ssh_surroundings() -> Arc<ProcessEnvironment> {
+    Arc::new(surroundings().clone())
+}
+
+/// An address as it can be shown: a password has no place in it, but somebody may have written one.
+fn without_password(text: &str) -> String {
+    match text.rsplit_once('@') {
+        Some((login, rest)) => match login.strip_prefix(SSH_SCHEME).and_then(|login| login.split_once(':')) {
+            Some((user, _)) => format!("{SSH_SCHEME}{user}:...@{rest}"),
+            None => text.to_owned(),
+        },
+        None => text.to_owned(),
     }
 }
 
