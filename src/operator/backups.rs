@@ -12,7 +12,7 @@ use super::decide::Seconds;
 use super::reconcile::{DEPLOYMENT, Error, is_written};
 use super::schedule::Schedule;
 use super::view::{Context, seconds_of};
-use crate::resource::status::short_message;
+use crate::resource::status::{Condition, short_message};
 use crate::resource::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, KarmadaDeployment, Run, RunOperation, RunSpec};
 use crate::worker::time_text;
 
@@ -25,11 +25,24 @@ const AGAIN: Seconds = 300;
 /// How long the name of a Run may be, without the time at its end.
 const NAMED: usize = 200;
 
+/// How long after a backup failed it is tried again, in seconds: at most so often for one time of its schedule.
+const RETRIES: [Seconds; 4] = [60, 300, 900, 3600];
+
+/// The last Run of a backup, if it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Failed {
+    /// How many retries there were before, this Run included.
+    retries: usize,
+    ended: Seconds,
+}
+
 /// What to do for a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Due {
     /// Begin one, of this time.
     begin: Option<Seconds>,
+    /// Which retry of it this is. 0: it is the first attempt.
+    retry: usize,
     /// The first time at which one had to begin, of those that none has begun for.
     since: Option<Seconds>,
     /// When the next one is due.
@@ -38,27 +51,54 @@ struct Due {
     problem: Option<String>,
 }
 
-/// Whether a backup is due. `last`: the time of the last one that was begun. `is_open`: it has not ended.
-fn due(spec: &EtcdBackupSpec, created: Seconds, last: Option<Seconds>, is_open: bool, now: Seconds) -> Due {
+/// The last backup that was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Last {
+    /// Of the schedule, or when it was begun.
+    time: Seconds,
+    is_open: bool,
+    failed: Option<Failed>,
+}
+
+impl Last {
+    /// When it is tried again, and which retry that is.
+    fn retry(&self) -> Option<(Seconds, usize)> {
+        let Failed { retries, ended } = self.failed?;
+        Some((ended + RETRIES.get(retries)?, retries + 1))
+    }
+}
+
+/// Whether a backup is due.
+fn due(spec: &EtcdBackupSpec, created: Seconds, last: Option<Last>, now: Seconds) -> Due {
     if spec.suspend {
         return Due::default();
     }
+    // At its time, unless that has another one.
+    let retry = |next: Option<Seconds>| {
+        let (time, retry) = last?.retry().filter(|(time, _)| next.is_none_or(|next| *time < next))?;
+        let begin = (time <= now).then_some(last?.time);
+        Some(Due { begin, retry, next: if begin.is_some() { next } else { Some(time) }, ..Due::default() })
+    };
     let Some(text) = &spec.schedule else {
-        return Due { begin: last.is_none().then_some(now), ..Due::default() };
+        let first = Due { begin: last.is_none().then_some(now), ..Due::default() };
+        return retry(None).unwrap_or(first);
     };
     let schedule = match Schedule::parse_schedule(text, spec.time_zone.as_deref()) {
         Ok(schedule) => schedule,
         Err(why) => return Due { problem: Some(why), ..Due::default() },
     };
     // A time in the future is of a clock that was wrong.
-    let first = schedule.next_after(last.map_or(created, |last| last.min(now)).max(created));
+    let first = schedule.next_after(last.map_or(created, |last| last.time.min(now)).max(created));
     if first.is_none_or(|first| first > now) {
+        if let Some(retry) = retry(first) {
+            return retry;
+        }
         let problem = first.is_none().then(|| format!("the schedule {text:?} names no time"));
         return Due { next: first, problem, ..Due::default() };
     }
     // Of several that were missed, one is taken.
-    let begin = schedule.last_until(now).filter(|_| !is_open);
-    Due { begin, since: first, next: schedule.next_after(now), problem: None }
+    let begin = schedule.last_until(now).filter(|_| !last.is_some_and(|last| last.is_open));
+    Due { begin, since: first, next: schedule.next_after(now), ..Due::default() }
 }
 
 /// Why the backups of a deployment are not recent.
@@ -87,7 +127,8 @@ pub(super) fn recency(backups: &[Arc<EtcdBackup>], now: Seconds) -> Recency {
             continue;
         }
         let since = success.unwrap_or_else(|| created(backup));
-        let due = due(&backup.spec, created(backup), Some(since), false, now);
+        let last = Last { time: since, is_open: false, failed: None };
+        let due = due(&backup.spec, created(backup), Some(last), now);
         if let Some(why) = status.problem.or(due.problem) {
             return Recency::Failed(format!("{}: {why}", backup.name_any()));
         }
@@ -116,9 +157,8 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
     }
     let runs = runs_of(&context, &backup);
     let status = backup.status.clone().unwrap_or_default();
-    let last = status.last_time.as_deref().map(seconds_of);
-    let is_open = runs.last().is_some_and(|run| !run.status.as_ref().is_some_and(|status| status.has_ended()));
-    let mut due = due(&backup.spec, created(&backup), last, is_open, now.unix_timestamp());
+    let last = status.last_time.as_deref().map(seconds_of).map(|time| last_backup(&backup, time, &runs));
+    let mut due = due(&backup.spec, created(&backup), last, now.unix_timestamp());
     if due.begin.is_some()
         && let Some(why) = not_there(&context, &namespace, &backup.spec.deployment, &status).await?
     {
@@ -127,7 +167,7 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
     let mut wanted = told(&status, &runs);
     if let Some(time) = due.begin {
         let time = OffsetDateTime::from_unix_timestamp(time).unwrap_or(now);
-        let run = run_of(&backup, time);
+        let run = run_of(&backup, time, due.retry);
         let api: Api<Run> = Api::namespaced(context.client.clone(), &namespace);
         wanted.last_run = run.metadata.name.clone();
         match api.create(&PostParams::default(), &run).await {
@@ -190,6 +230,24 @@ fn runs_of(context: &Context, backup: &EtcdBackup) -> Vec<Arc<Run>> {
     runs
 }
 
+/// What the last of the Runs says of the backup that was begun for a time.
+fn last_backup(backup: &EtcdBackup, time: Seconds, runs: &[Arc<Run>]) -> Last {
+    let mut last = Last { time, is_open: false, failed: None };
+    let Some(run) = runs.last() else { return last };
+    let status = run.status.clone().unwrap_or_default();
+    last.is_open = !status.has_ended();
+    // One that was taken is no failure, whatever failed besides; one that somebody stopped is not wanted.
+    let is_failure = |condition: &Condition| !condition.is_true() && condition.reason != "Stopped";
+    if !last.is_open && status.backup.is_none() && status.succeeded().is_some_and(is_failure) {
+        let at = OffsetDateTime::from_unix_timestamp(time).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let named = |retry| run_name(backup, at, retry) == run.name_any();
+        let ended = status.completion_time.as_deref().map(seconds_of);
+        let retries = (0..=RETRIES.len()).find(|retry| named(*retry));
+        last.failed = retries.zip(ended).map(|(retries, ended)| Failed { retries, ended });
+    }
+    last
+}
+
 /// What became of the backups, also of those whose Runs are gone.
 fn told(before: &EtcdBackupStatus, runs: &[Arc<Run>]) -> EtcdBackupStatus {
     let mut status = before.clone();
@@ -212,8 +270,8 @@ fn told(before: &EtcdBackupStatus, runs: &[Arc<Run>]) -> EtcdBackupStatus {
     status
 }
 
-fn run_of(backup: &EtcdBackup, time: OffsetDateTime) -> Run {
-    let deployment = backup.spec.deployment.clone();
+/// The name of the Run for a time. `retry`: 0 for the first.
+fn run_name(backup: &EtcdBackup, time: OffsetDateTime, retry: usize) -> String {
     let name: String = backup.name_any().chars().take(NAMED).collect();
     let time = match backup.spec.schedule {
         Some(_) => format!(
@@ -227,9 +285,15 @@ fn run_of(backup: &EtcdBackup, time: OffsetDateTime) -> Run {
         // Not that of an earlier object with this name.
         None => backup.uid().unwrap_or_default().chars().take(8).collect(),
     };
+    let retry = if retry == 0 { String::new() } else { format!("-retry-{retry}") };
+    format!("{}-{time}{retry}", name.trim_end_matches(['-', '.']))
+}
+
+fn run_of(backup: &EtcdBackup, time: OffsetDateTime, retry: usize) -> Run {
+    let deployment = backup.spec.deployment.clone();
     Run {
         metadata: ObjectMeta {
-            name: Some(format!("{}-{time}", name.trim_end_matches(['-', '.']))),
+            name: Some(run_name(backup, time, retry)),
             namespace: backup.namespace(),
             labels: Some([(DEPLOYMENT.to_owned(), deployment.clone())].into()),
             owner_references: backup.owner_ref(&()).map(|owner| vec![owner]),

@@ -24,17 +24,20 @@ fn at(text: &str) -> Seconds {
 #[test]
 fn a_backup_without_a_schedule_is_taken_once() {
     let once = &backup(json!({}), json!(null)).spec;
-    assert_eq!(due(once, 100, None, false, 200), Due { begin: Some(200), ..Due::default() });
-    assert_eq!(due(once, 100, Some(200), false, 300), Due::default());
+    assert_eq!(due(once, 100, None, 200), Due { begin: Some(200), ..Due::default() });
+    assert_eq!(due(once, 100, Some(Last { time: 200, is_open: false, failed: None }), 300), Due::default());
     let suspended = &backup(json!({"suspend": true}), json!(null)).spec;
-    assert_eq!(due(suspended, 100, None, false, 200), Due::default());
+    assert_eq!(due(suspended, 100, None, 200), Due::default());
 }
 
 #[test]
 fn a_scheduled_backup_begins_at_its_time_and_once_for_all_that_were_missed() {
     let spec = &backup(json!({"schedule": "0 * * * *"}), json!(null)).spec;
     let created = at("2026-11-20T00:10:00Z");
-    let decided = |last: Option<&str>, is_open, now: &str| due(spec, created, last.map(at), is_open, at(now));
+    let decided = |last: Option<&str>, is_open, now: &str| {
+        let last = last.map(|last| Last { time: at(last), is_open, failed: None });
+        due(spec, created, last, at(now))
+    };
     let waits = |next: &str| Due { next: Some(at(next)), ..Due::default() };
     assert_eq!(decided(None, false, "2026-11-20T00:59:59Z"), waits("2026-11-20T01:00:00Z"));
     let first = decided(None, false, "2026-11-20T01:00:00Z");
@@ -50,10 +53,67 @@ fn a_scheduled_backup_begins_at_its_time_and_once_for_all_that_were_missed() {
     assert_eq!(decided(last, true, "2026-11-20T07:20:00Z"), Due { since, ..waits("2026-11-20T08:00:00Z") });
     // A clock that was wrong does not stop the schedule.
     assert_eq!(decided(Some("2036-01-01T00:00:00Z"), false, "2026-11-20T07:20:00Z"), waits("2026-11-20T08:00:00Z"));
-    let wrong = due(&backup(json!({"schedule": "61 * * * *"}), json!(null)).spec, created, None, false, created);
+    let wrong = due(&backup(json!({"schedule": "61 * * * *"}), json!(null)).spec, created, None, created);
     assert!(wrong.problem.unwrap().starts_with("invalid schedule"));
-    let never = due(&backup(json!({"schedule": "0 0 31 2 *"}), json!(null)).spec, created, None, false, created);
+    let never = due(&backup(json!({"schedule": "0 0 31 2 *"}), json!(null)).spec, created, None, created);
     assert_eq!(never.problem.unwrap(), "the schedule \"0 0 31 2 *\" names no time");
+}
+
+#[test]
+fn a_backup_that_failed_is_tried_again_until_the_next_one_is_due() {
+    let time = at("2026-11-20T01:00:00Z");
+    let failed =
+        |retries, ended: &str| Last { time, is_open: false, failed: Some(Failed { retries, ended: at(ended) }) };
+    let hourly = &backup(json!({"schedule": "0 * * * *"}), json!(null)).spec;
+    let decided = |spec, last, now: &str| due(spec, time, Some(last), at(now));
+    let waits = |until: &str, retry| Due { next: Some(at(until)), retry, ..Due::default() };
+    let last = failed(0, "2026-11-20T01:02:00Z");
+    assert_eq!(decided(hourly, last, "2026-11-20T01:02:30Z"), waits("2026-11-20T01:03:00Z", 1));
+    let again = Due { begin: Some(time), ..waits("2026-11-20T02:00:00Z", 1) };
+    assert_eq!(decided(hourly, last, "2026-11-20T01:03:00Z"), again);
+    let open = Last { time, is_open: true, failed: None };
+    assert_eq!(decided(hourly, open, "2026-11-20T01:03:00Z"), waits("2026-11-20T02:00:00Z", 0));
+    // The fourth retry would be an hour later: the next backup is due before.
+    assert_eq!(
+        decided(hourly, failed(3, "2026-11-20T01:30:00Z"), "2026-11-20T01:59:00Z"),
+        waits("2026-11-20T02:00:00Z", 0)
+    );
+    let since = Some(at("2026-11-20T02:00:00Z"));
+    let next = Due { begin: since, since, ..waits("2026-11-20T03:00:00Z", 0) };
+    assert_eq!(decided(hourly, failed(3, "2026-11-20T01:30:00Z"), "2026-11-20T02:00:00Z"), next);
+    // Once, and four times more.
+    let once = &backup(json!({}), json!(null)).spec;
+    let fourth = Due { begin: Some(time), retry: 4, ..Due::default() };
+    assert_eq!(decided(once, failed(3, "2026-11-20T01:30:00Z"), "2026-11-20T02:30:00Z"), fourth);
+    assert_eq!(decided(once, failed(4, "2026-11-20T02:40:00Z"), "2026-11-21T02:30:00Z"), Due::default());
+}
+
+#[test]
+fn only_a_run_of_its_own_that_took_no_backup_is_tried_again() {
+    let backup = backup(json!({"schedule": "30 2 * * *"}), json!(null));
+    let time = at("2026-11-28T02:30:00Z");
+    let last = |name: &str, reason: &str, more: serde_json::Value| {
+        let mut status = json!({"completionTime": "2026-11-28T02:31:00Z", "conditions": [{
+            "type": "Succeeded", "status": "False", "reason": reason, "message": "m", "lastTransitionTime": "2026-11-28T02:31:00Z", "observedGeneration": 1}]});
+        status.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let run = json!({"apiVersion": "windlass.dev/v1alpha1", "kind": "Run", "metadata": {"name": name, "namespace": "n"},
+            "spec": {"deployment": "prod", "operation": "Backup", "backup": "daily"}, "status": status});
+        last_backup(&backup, time, &[Arc::new(serde_json::from_value(run).unwrap())])
+    };
+    let failed = |retries| Some(Failed { retries, ended: at("2026-11-28T02:31:00Z") });
+    assert_eq!(last("daily-202611280230", "BackupFailed", json!({})).failed, failed(0));
+    assert_eq!(last("daily-202611280230-retry-3", "BackupFailed", json!({})).failed, failed(3));
+    for (name, reason) in
+        [("daily-202611270230", "BackupFailed"), ("mine", "BackupFailed"), ("daily-202611280230", "Stopped")]
+    {
+        assert_eq!(last(name, reason, json!({})).failed, None, "{name} {reason}");
+    }
+    let taken = json!({"backup": {"address": "s3://b/p/n", "revision": 5, "size": 40}});
+    assert_eq!(last("daily-202611280230", "BackupDegraded", taken).failed, None);
+    let open = json!({"conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": "m",
+        "lastTransitionTime": "2026-11-28T02:31:00Z", "observedGeneration": 1}]});
+    let open = last("daily-202611280230", "", open);
+    assert!(open.is_open && open.failed.is_none());
 }
 
 #[test]
@@ -134,8 +194,9 @@ fn the_status_keeps_what_is_known_of_runs_that_are_gone() {
 #[test]
 fn a_run_is_named_by_the_time_and_owned_by_the_backup() {
     let time = OffsetDateTime::from_unix_timestamp(at("2026-11-28T02:30:00Z")).unwrap();
-    let run = run_of(&backup(json!({"schedule": "30 2 * * *"}), json!(null)), time);
+    let run = run_of(&backup(json!({"schedule": "30 2 * * *"}), json!(null)), time, 0);
     assert_eq!(run.metadata.name.as_deref(), Some("daily-202611280230"));
     assert_eq!(run.owner_references()[0].kind, "EtcdBackup");
-    assert_eq!(run_of(&backup(json!({}), json!(null)), time).metadata.name.as_deref(), Some("daily-01234567"));
+    assert_eq!(run_of(&backup(json!({}), json!(null)), time, 0).metadata.name.as_deref(), Some("daily-01234567"));
+    assert_eq!(run_name(&backup(json!({}), json!(null)), time, 2), "daily-01234567-retry-2");
 }
