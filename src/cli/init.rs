@@ -17,7 +17,6 @@ pub(super) struct InitArgs {
     hosts: Vec<String>,
 }
 
-/// A host as it was given.
 /// Prints a KarmadaDeployment with comments, as a starting point.
 pub(super) fn print_new_deployment(args: &InitArgs) -> Result<ExitCode, CliError> {
     let hosts: Vec<SshAddress<'_>> = match args.hosts.is_empty() {

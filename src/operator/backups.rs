@@ -31,7 +31,7 @@ const RETRIES: [Seconds; 4] = [60, 300, 900, 3600];
 /// The last Run of a backup, if it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Failed {
-    /// How many retries there were before, this Run included.
+    /// How many retries there were. If this Run is one, it counts.
     retries: usize,
     ended: Seconds,
 }
@@ -62,9 +62,10 @@ struct Last {
 
 impl Last {
     /// When it is tried again, and which retry that is.
-    fn retry(&self) -> Option<(Seconds, usize)> {
+    fn retry(&self, now: Seconds) -> Option<(Seconds, usize)> {
         let Failed { retries, ended } = self.failed?;
-        Some((ended + RETRIES.get(retries)?, retries + 1))
+        // A time in the future is of a clock that was wrong.
+        Some((ended.min(now) + RETRIES.get(retries)?, retries + 1))
     }
 }
 
@@ -73,9 +74,9 @@ fn due(spec: &EtcdBackupSpec, created: Seconds, last: Option<Last>, now: Seconds
     if spec.suspend {
         return Due::default();
     }
-    // At its time, unless that has another one.
+    // Not at a time that has a backup of its own.
     let retry = |next: Option<Seconds>| {
-        let (time, retry) = last?.retry().filter(|(time, _)| next.is_none_or(|next| *time < next))?;
+        let (time, retry) = last?.retry(now).filter(|(time, _)| next.is_none_or(|next| *time < next))?;
         let begin = (time <= now).then_some(last?.time);
         Some(Due { begin, retry, next: if begin.is_some() { next } else { Some(time) }, ..Due::default() })
     };
@@ -157,7 +158,7 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
     }
     let runs = runs_of(&context, &backup);
     let status = backup.status.clone().unwrap_or_default();
-    let last = status.last_time.as_deref().map(seconds_of).map(|time| last_backup(&backup, time, &runs));
+    let last = status.last_time.as_deref().map(seconds_of).map(|time| last_backup(&backup, time, &status, &runs));
     let mut due = due(&backup.spec, created(&backup), last, now.unix_timestamp());
     if due.begin.is_some()
         && let Some(why) = not_there(&context, &namespace, &backup.spec.deployment, &status).await?
@@ -183,6 +184,7 @@ pub(super) async fn reconcile_backup(backup: Arc<EtcdBackup>, context: Arc<Conte
             created => tracing::info!(namespace, run = created?.name_any(), "created a run for a backup"),
         }
         wanted.last_time = Some(time_text(time));
+        wanted.retries = i32::try_from(due.retry).ok().filter(|retries| *retries > 0);
     }
     wanted.observed_generation = backup.metadata.generation;
     wanted.next_time = due.next.and_then(|next| OffsetDateTime::from_unix_timestamp(next).ok()).map(time_text);
@@ -231,7 +233,7 @@ fn runs_of(context: &Context, backup: &EtcdBackup) -> Vec<Arc<Run>> {
 }
 
 /// What the last of the Runs says of the backup that was begun for a time.
-fn last_backup(backup: &EtcdBackup, time: Seconds, runs: &[Arc<Run>]) -> Last {
+fn last_backup(backup: &EtcdBackup, time: Seconds, before: &EtcdBackupStatus, runs: &[Arc<Run>]) -> Last {
     let mut last = Last { time, is_open: false, failed: None };
     let Some(run) = runs.last() else { return last };
     let status = run.status.clone().unwrap_or_default();
@@ -242,7 +244,9 @@ fn last_backup(backup: &EtcdBackup, time: Seconds, runs: &[Arc<Run>]) -> Last {
         let at = OffsetDateTime::from_unix_timestamp(time).unwrap_or(OffsetDateTime::UNIX_EPOCH);
         let named = |retry| run_name(backup, at, retry) == run.name_any();
         let ended = status.completion_time.as_deref().map(seconds_of);
-        let retries = (0..=RETRIES.len()).find(|retry| named(*retry));
+        // Of a retry that somebody deleted, the one before is the last: that is no reason for another one.
+        let known = before.retries.and_then(|retries| usize::try_from(retries).ok()).unwrap_or(0);
+        let retries = (known..=RETRIES.len()).find(|retry| named(*retry));
         last.failed = retries.zip(ended).map(|(retries, ended)| Failed { retries, ended });
     }
     last

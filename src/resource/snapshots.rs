@@ -172,6 +172,9 @@ pub struct EtcdBackupStatus {
     /// When a backup was last begun: of a schedule, the time that it names (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_time: Option<String>,
+    /// How often it was tried again after it failed, for this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<i32>,
     /// When the newest backup ended, good or not (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<String>,

@@ -1,5 +1,5 @@
 //! Backups in a directory of another host, which is reached as `ssh` would reach it. Each is a directory, as on this machine: it gets its
-//! name when all that arrived was read again. Only the login user, or root, may be able to write there.
+//! name when all that arrived was read again. Only the login user may be able to write there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,16 +15,18 @@ use super::prepare::Prepared;
 use super::prune::remove_superseded;
 use super::reading::{manifest, parse_manifest};
 use super::retention::Retention;
-use super::staging::{PARTIAL, Staging};
+use super::staging::Staging;
 use super::{Backup, BackupResult, DIFFERS, LARGEST_MANIFEST, MANIFEST, Manifest, PARTS};
 use crate::connection::{self, SshAddress, Target};
-use crate::remote::{self, Attributes, Command, Digest, ExpectedDigest, Links, Remote, Sessions};
+use crate::remote::{self, Attributes, Command, Digest, ExpectedDigest, FileKind, Links, Output, Remote, Sessions};
 use crate::value::ProcessEnvironment;
 
 /// What begins the address of a directory on another host.
 pub const SSH_SCHEME: &str = "ssh://";
 
-/// The upload of a process that was killed is removed when it is so much older than a new backup, in seconds.
+/// The beginning of the name of a backup that is being uploaded. Not that of a backup which windlass on that host is writing.
+const UPLOAD: &str = ".upload-";
+/// An upload of a process that was killed is removed when it is so much older than a new one, in seconds.
 const ABANDONED: f64 = 24.0 * 60.0 * 60.0;
 
 /// The backups of one deployment in a directory of another host. Connects when it is first used.
@@ -48,7 +50,9 @@ impl BackupHost {
         let (server, path) = rest.split_once('/').ok_or_else(wrong)?;
         let SshAddress { user, address, port } = SshAddress::parse_address(server).ok_or_else(wrong)?;
         let path = path.trim_end_matches('/');
-        if path.chars().any(char::is_control) || path.split('/').any(|part| ["", ".", ".."].contains(&part)) {
+        // With an @ further on, a part of a password was taken for a server. ~ has a meaning for shells alone.
+        let is_odd = path.starts_with('~') || path.contains('@') || path.chars().any(char::is_control);
+        if is_odd || path.split('/').any(|part| ["", ".", ".."].contains(&part)) {
             return Err(wrong());
         }
         let target = Target {
@@ -100,17 +104,42 @@ impl BackupHost {
     }
 
     fn failure(&self, error: remote::Error) -> BackupError {
-        let hint = error.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        BackupError::Host { path: self.host_address(), why: format!("{error}{hint}") }
+        use crate::connection::Error::Unreachable;
+        let hint = match &error {
+            remote::Error::Connection(Unreachable { .. }) => {
+                let server = self.server.trim_start_matches(SSH_SCHEME);
+                format!(
+                    "\nhint: ssh must reach {server} from here without a password, and know its host key: log in once"
+                )
+            }
+            _ => String::new(),
+        };
+        self.unusable(format!("{error}{hint}"))
     }
 
-    /// Refuses a directory that others can write to. One that does not exist is no failure.
+    fn unusable(&self, why: String) -> BackupError {
+        BackupError::Host { path: self.host_address(), why }
+    }
+
+    /// The failure of a program on the host, by its last line.
+    fn refusal(&self, answer: &Output) -> BackupError {
+        let words = String::from_utf8_lossy(&answer.stderr);
+        let line = words.lines().map(str::trim).rfind(|line| !line.is_empty());
+        self.unusable(line.unwrap_or("no error message").to_owned())
+    }
+
+    /// Refuses a directory that does not belong to the login user, or that others can write to. One that does not exist is no failure.
     pub(super) async fn check_host(&self) -> Result<(), BackupError> {
         let remote = self.remote().await?;
         let found = remote.stat(&self.directory, Links::Follow).await.map_err(|error| self.failure(error))?;
         match found {
-            Some(found) if found.mode & 0o022 != 0 || found.uid != 0 && found.user != remote.user() => {
-                let why = format!("others can write to it (user {}, mode {:04o})", found.user, found.mode);
+            Some(found) if found.kind != FileKind::Directory => Err(self.unusable("it is not a directory".to_owned())),
+            Some(found) if found.mode & 0o022 != 0 || found.user != remote.user() => {
+                let (owner, mode, user) = (found.user, found.mode, remote.user());
+                let why = match mode & 0o022 {
+                    0 => format!("it belongs to {owner}, and not to {user}"),
+                    _ => format!("others can write to it (user {owner}, mode {mode:04o})"),
+                };
                 Err(BackupError::OpenDirectory { path: self.host_address(), why })
             }
             _ => Ok(()),
@@ -127,8 +156,7 @@ impl BackupHost {
         let script = Command { directory: Some(self.directory.clone()), ..script };
         let answer = remote.query(&script).await.map_err(|error| self.failure(error))?;
         if answer.code != 0 {
-            let why = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-            return Err(BackupError::Host { path: self.host_address(), why });
+            return Err(self.refusal(&answer));
         }
         let texts: Vec<&[u8]> = answer.stdout.split(|&byte| byte == 0).collect();
         let mut backups = Vec::new();
@@ -144,6 +172,9 @@ impl BackupHost {
                 continue;
             }
             let manifest = match (has_manifest.is_empty(), text.len() > LARGEST_MANIFEST) {
+                _ if sizes.iter().chain([has_manifest]).any(|text| *text == b"?") => {
+                    Err(format!("cannot be read by {}", remote.user()))
+                }
                 (true, _) => Err("no manifest".to_owned()),
                 (false, true) => Err("damaged manifest: it is too large".to_owned()),
                 (false, false) => parse_manifest(text),
@@ -155,22 +186,26 @@ impl BackupHost {
         Ok(backups)
     }
 
-    /// Reads all of a backup on its host, and compares it with its manifest.
+    /// Reads all of a backup on its host, and compares it with its manifest; or why it is not good.
     ///
     /// # Errors
-    /// Why it is not good.
-    pub async fn verify_on_host(&self, backup: &Backup) -> Result<Manifest, String> {
-        let manifest = backup.manifest.clone()?;
-        let remote = self.remote().await.map_err(|error| error.to_string())?;
+    /// The host does not answer.
+    pub async fn verify_on_host(&self, backup: &Backup) -> Result<Result<Manifest, String>, BackupError> {
+        let manifest = match &backup.manifest {
+            Ok(manifest) => manifest.clone(),
+            Err(why) => return Ok(Err(why.clone())),
+        };
+        let remote = self.remote().await?;
         for file in manifest.files() {
-            let found = remote.digest(&self.path(&backup.name, file.name), Digest::Sha256).await;
-            match found.map_err(|error| format!("cannot be read: {error}"))? {
-                Some(sha256) if sha256 == file.sha256 => {}
-                Some(_) => return Err(DIFFERS.to_owned()),
-                None => return Err(format!("damaged: it has no {}", file.name)),
+            match remote.digest(&self.path(&backup.name, file.name), Digest::Sha256).await {
+                Ok(Some(sha256)) if sha256 == file.sha256 => {}
+                Ok(Some(_)) => return Ok(Err(DIFFERS.to_owned())),
+                Ok(None) => return Ok(Err(format!("damaged: it has no {}", file.name))),
+                Err(error @ remote::Error::Refused { .. }) => return Ok(Err(format!("cannot be read: {error}"))),
+                Err(error) => return Err(self.failure(error)),
             }
         }
-        Ok(manifest)
+        Ok(Ok(manifest))
     }
 
     /// Copies a backup whose files are in a directory to the host, and reads it there.
@@ -187,10 +222,10 @@ impl BackupHost {
             remote.make_directory(&self.directory, &private).await.map_err(failed)?;
         }
         self.check_host().await?;
-        let earlier = self.list_on_host().await?;
+        let mut earlier = self.list_on_host().await?;
         let manifest = &prepared.manifest;
         if let Some(backup) = check_history(&self.host_address(), &earlier, prepared, |backup| backup.manifest.is_ok())?
-            && let Ok(found) = self.verify_on_host(backup).await
+            && let Ok(found) = self.verify_on_host(backup).await?
         {
             return Ok(BackupResult::of_earlier(backup.clone(), found, manifest));
         }
@@ -200,7 +235,11 @@ impl BackupHost {
         if is_there.is_some() && prepared.is_local {
             return Err(BackupError::DamagedCopy { path: self.address_of(&name) });
         }
-        let partial = format!("{PARTIAL}{:016x}", rand::random::<u64>());
+        let partial = format!("{UPLOAD}{:016x}", rand::random::<u64>());
+        let private = Attributes { mode: Some(0o700), ..Attributes::default() };
+        remote.make_directory(&format!("{}/{partial}", self.directory), &private).await.map_err(failed)?;
+        // They may fill the disk.
+        let cleaned = self.remove_abandoned_uploads(&partial).await;
         if let Err(error) = self.upload(&partial, &name, files, manifest).await {
             // What is wrong is known already; what stays is removed later.
             drop(remote.remove(&format!("{}/{partial}", self.directory)).await);
@@ -208,8 +247,20 @@ impl BackupHost {
         }
         let backup = Backup { path: self.address_of(&name), name, manifest: Ok(manifest.clone()) };
         let mut made = BackupResult::of(backup, manifest.clone());
-        if let Err(error) = self.remove_abandoned_uploads(&made.backup.name).await {
-            made.failures.push(format!("an abandoned backup cannot be removed: {error}"));
+        if let Err(error) = cleaned {
+            made.failures.push(format!("an abandoned upload cannot be removed: {error}"));
+        }
+        if !retention.keeps_all() && prepared.doubt.is_none() {
+            // Damaged ones do not count. If that cannot be said, none is removed.
+            for backup in &mut earlier {
+                match self.verify_on_host(backup).await {
+                    Ok(manifest) => backup.manifest = manifest,
+                    Err(error) => {
+                        made.failures.push(format!("older ones cannot be removed: {error}"));
+                        return Ok(made);
+                    }
+                }
+            }
         }
         let remove = async |backup: &Backup, _: &Manifest| {
             // It loses its manifest first: one that is half removed is no backup.
@@ -224,9 +275,8 @@ impl BackupHost {
     async fn upload(&self, partial: &str, name: &str, files: &Path, manifest: &Manifest) -> Result<(), BackupError> {
         let remote = self.remote().await?;
         let failed = |error| self.failure(error);
-        let attributes = |mode| Attributes { mode: Some(mode), ..Attributes::default() };
+        let private = Attributes { mode: Some(0o600), ..Attributes::default() };
         let directory = format!("{}/{partial}", self.directory);
-        remote.make_directory(&directory, &attributes(0o700)).await.map_err(failed)?;
         let text = files.join(MANIFEST);
         let (_, text_sha256) = digest(&text).map_err(io_error(&text))?;
         let parts = manifest.files();
@@ -234,21 +284,21 @@ impl BackupHost {
         for (file, sha256) in all {
             let to = format!("{directory}/{file}");
             let expected = ExpectedDigest::Sha256(sha256);
-            // Its digest is compared on the host before it gets its name.
-            let sent = remote.upload(&files.join(file), expected, &to, &attributes(0o600), &|_, _| ()).await;
-            sent.map_err(failed)?;
+            remote.upload(&files.join(file), expected, &to, &private, &|_, _| ()).await.map_err(failed)?;
+            if remote.digest(&to, Digest::Sha256).await.map_err(failed)?.as_ref() != Some(sha256) {
+                return Err(BackupError::Changed { path: self.address_of(name), why: DIFFERS.to_owned() });
+            }
         }
         remote.flush(&directory).await.map_err(failed)?;
         let to = format!("{}/{name}", self.directory);
         let moved = remote.run(&Command::program(["mv", "-T", "--", &directory, &to])).await.map_err(failed)?;
         if moved.code != 0 {
-            let why = String::from_utf8_lossy(&moved.stderr).trim().to_owned();
-            return Err(BackupError::Host { path: self.host_address(), why });
+            return Err(self.refusal(&moved));
         }
         remote.flush(&self.directory).await.map_err(failed)
     }
 
-    /// Removes what processes that were killed left, long before the backup `newest` was made.
+    /// Removes what processes that were killed left, long before the upload `newest` began.
     async fn remove_abandoned_uploads(&self, newest: &str) -> Result<(), remote::Error> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let time = async |name: &str| {
@@ -257,7 +307,7 @@ impl BackupHost {
         };
         let Some(now) = time(newest).await? else { return Ok(()) };
         for name in remote.list_directory(&self.directory).await?.unwrap_or_default() {
-            if name.starts_with(PARTIAL) && time(&name).await?.is_some_and(|then| now - then > ABANDONED) {
+            if name.starts_with(UPLOAD) && time(&name).await?.is_some_and(|then| now - then > ABANDONED) {
                 remote.remove(&format!("{}/{name}", self.directory)).await?;
             }
         }
@@ -272,6 +322,10 @@ impl BackupHost {
         let remote = self.remote().await?;
         let path = self.address_of(name);
         let unusable = |why| BackupError::Unusable { path: path.clone(), why };
+        let is_there = remote.is_directory(&format!("{}/{name}", self.directory)).await;
+        if !is_there.map_err(|error| self.failure(error))? {
+            return Err(unusable("there is no such backup".to_owned()));
+        }
         let staging = Staging::clean_in(scratch)?;
         let directory = staging.path().join(name);
         std::fs::create_dir(&directory).map_err(io_error(&directory))?;
@@ -279,6 +333,7 @@ impl BackupHost {
             let from = self.path(name, file);
             match remote.stat(&from, Links::Keep).await.map_err(|error| self.failure(error))? {
                 None => Err(unusable(format!("damaged: it has no {file}"))),
+                Some(found) if found.kind != FileKind::File => Err(unusable(format!("damaged: its {file} is no file"))),
                 Some(found) if found.size > most => Err(unusable(format!("damaged: its {file} is too large"))),
                 Some(_) => remote.download(&from, &directory.join(file)).await.map_err(|error| self.failure(error)),
             }
@@ -297,19 +352,24 @@ impl BackupHost {
 }
 
 /// Prints, of each directory: its name, the sizes of its files, whether it has a manifest, and the manifest; a NUL follows each of them.
+/// `?`: it cannot be read.
 const LIST: &str = r#"
+[ -r . ] || { echo 'the directory cannot be read: Permission denied' >&2; exit 1; }
 for name in *; do
   { [ -d "$name" ] && ! [ -L "$name" ]; } || continue
   printf '%s\0' "$name"
   for part in PARTS; do
-    if [ -f "$name/$part" ] && ! [ -L "$name/$part" ]; then wc -c <"$name/$part" | tr -d ' \n'; fi
+    if ! { [ -r "$name" ] && [ -x "$name" ]; }; then printf '?'
+    elif [ -f "$name/$part" ] && ! [ -L "$name/$part" ]; then
+      if [ -r "$name/$part" ]; then wc -c <"$name/$part" | tr -d ' \n'; else printf '?'; fi
+    fi
     printf '\0'
   done
-  if [ -f "$name/MANIFEST" ] && ! [ -L "$name/MANIFEST" ]; then
-    printf 'yes\0'
-    head -c 1048577 "$name/MANIFEST" | tr -d '\000'
+  if ! [ -f "$name/MANIFEST" ] || [ -L "$name/MANIFEST" ]; then printf '\0'
+  elif ! [ -r "$name/MANIFEST" ]; then printf '?\0'
   else
-    printf '\0'
+    printf 'yes\0'
+    head -c 1048577 <"$name/MANIFEST" | tr '\000' '\001'
   fi
   printf '\0'
 done"#;
@@ -317,5 +377,5 @@ done"#;
 /// Whether a directory with this name may be a backup. Others may have renamed one.
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_plain)
+    !name.is_empty() && !name.starts_with(['.', '-']) && name.bytes().all(is_plain)
 }

@@ -51,6 +51,8 @@ fn a_place_on_a_host_is_an_address_and_an_absolute_path() {
         "ssh://safe/a/../b",
         "ssh://safe/a\nb",
         "ssh://a:secret@safe/b",
+        "ssh://a:1234/secret@safe/b",
+        "ssh://safe/~/b",
     ] {
         assert!(place(wrong).is_err_and(|why| !why.contains("secret")), "{wrong}");
     }
@@ -78,7 +80,7 @@ async fn a_backup_is_kept_on_a_host_listed_read_and_downloaded() {
     assert_eq!(fs::metadata(&there).unwrap().permissions().mode() & 0o777, 0o700);
     let backups = host.list_on_host().await.unwrap();
     assert_eq!(backups.len(), 1);
-    assert_eq!(host.verify_on_host(&backups[0]).await.as_ref(), Ok(&kept.manifest));
+    assert_eq!(host.verify_on_host(&backups[0]).await.unwrap().as_ref(), Ok(&kept.manifest));
     let fetched = host.download_backup(&backups[0].name, &scratch).await.unwrap();
     assert_eq!(verify(&fetched.path, &Identities::default()).as_ref(), Ok(&kept.manifest));
     let copy = fetched.path.clone();
@@ -91,7 +93,7 @@ async fn a_backup_is_kept_on_a_host_listed_read_and_downloaded() {
     let mut bad = good.clone();
     bad[10] ^= 1;
     fs::write(&file, &bad).unwrap();
-    assert_eq!(host.verify_on_host(&backups[0]).await, Err(DIFFERS.to_owned()));
+    assert_eq!(host.verify_on_host(&backups[0]).await.unwrap(), Err(DIFFERS.to_owned()));
     let refused = host.download_backup(&backups[0].name, &scratch).await.err().unwrap();
     assert!(refused.to_string().contains(DIFFERS), "{refused}");
     fs::write(&file, &good[1..]).unwrap();
@@ -116,8 +118,12 @@ async fn what_others_put_beside_backups_is_neither_read_nor_removed() {
         let then = SystemTime::now() - Duration::from_secs(age);
         fs::File::open(there.join(name)).unwrap().set_modified(then).unwrap();
     };
+    made(".upload-old", 90_000);
+    made(".upload-new", 60);
     made(".partial-old", 90_000);
-    made(".partial-new", 60);
+    made("-n", 60);
+    fs::write(there.join("-n").join(MANIFEST), "{}").unwrap();
+    std::os::unix::fs::symlink("/etc", there.join("link")).unwrap();
     made("other", 90_000);
     made("with blank", 90_000);
     fs::write(there.join("with blank").join(MANIFEST), "{}").unwrap();
@@ -130,9 +136,22 @@ async fn what_others_put_beside_backups_is_neither_read_nor_removed() {
         fs::read_dir(&there).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort_unstable();
     names.retain(|name| !name.ends_with("-r6") && !name.ends_with("-r7"));
-    assert_eq!(names, [".partial-new", "other", "with blank"]);
+    assert_eq!(names, ["-n", ".partial-old", ".upload-new", "link", "other", "with blank"]);
+    // What a power cut leaves of a manifest is no JSON, and a damaged backup does not count as one that is kept.
+    let listed = host.list_on_host().await.unwrap();
+    let at = there.join(&listed[1].name).join(MANIFEST);
+    let text = fs::read(&at).unwrap();
+    fs::write(&at, [&text[..], b"\0\0"].concat()).unwrap();
+    assert!(host.list_on_host().await.unwrap().iter().any(|backup| backup.manifest.is_err()));
+    fs::write(&at, text).unwrap();
+    let snapshot = there.join(&listed[1].name).join(SNAPSHOT);
+    let mut bad = fs::read(&snapshot).unwrap();
+    bad[10] ^= 1;
+    fs::write(&snapshot, bad).unwrap();
+    let kept = keep(&host, &scratch, 8, Retention { last: Some(2), ..Retention::default() }).await.unwrap();
+    assert!(kept.removed.is_empty(), "{kept:?}");
     // An older state of the same cluster, and a directory in which others can write, are refused.
     assert!(matches!(keep(&host, &scratch, 4, two).await, Err(BackupError::WentBack { .. })));
     fs::set_permissions(&there, fs::Permissions::from_mode(0o770)).unwrap();
-    assert!(matches!(keep(&host, &scratch, 8, two).await, Err(BackupError::OpenDirectory { .. })));
+    assert!(matches!(keep(&host, &scratch, 9, two).await, Err(BackupError::OpenDirectory { .. })));
 }

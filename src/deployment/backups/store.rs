@@ -46,7 +46,7 @@ impl BackupSource {
     ///
     /// # Errors
     /// It does not exist, is damaged, or cannot be written.
-    pub async fn fetch(&self, scratch: &Path) -> Result<FetchedBackup, BackupError> {
+    pub async fn fetch_backup(&self, scratch: &Path) -> Result<FetchedBackup, BackupError> {
         match self {
             BackupSource::Directory(path) => Ok(FetchedBackup::of_directory(path.clone())),
             BackupSource::Bucket(bucket, name) => bucket.download(name, scratch).await,
@@ -86,13 +86,17 @@ impl BackupStore {
         }
     }
 
-    /// Reads all of a backup and compares it with its manifest. `decryption`: an encrypted one is decrypted, too.
+    /// Reads all of a backup and compares it with its manifest; or why it is not good. `decryption`: an encrypted one is decrypted, too.
     ///
     /// # Errors
-    /// Why it is not good.
-    pub async fn verify_backup(&self, backup: &Backup, decryption: Option<&Decryption>) -> Result<Manifest, String> {
+    /// A host with backups does not answer.
+    pub async fn verify_backup(
+        &self,
+        backup: &Backup,
+        decryption: Option<&Decryption>,
+    ) -> Result<Result<Manifest, String>, BackupError> {
         let fetched = match (self, decryption) {
-            (BackupStore::Bucket(bucket), None) => return bucket.verify_in_bucket(backup).await,
+            (BackupStore::Bucket(bucket), None) => return Ok(bucket.verify_in_bucket(backup).await),
             (BackupStore::Host(host), None) => return host.verify_on_host(backup).await,
             (BackupStore::Bucket(bucket), Some(decryption)) => {
                 Some(bucket.download(&backup.name, &decryption.scratch).await)
@@ -102,10 +106,14 @@ impl BackupStore {
             }
             (BackupStore::Directory(_), _) => None,
         };
-        let fetched = fetched.transpose().map_err(|error| error.to_string())?;
+        let fetched = match fetched.transpose() {
+            Err(error @ BackupError::Host { .. }) => return Err(error),
+            Err(error) => return Ok(Err(error.to_string())),
+            Ok(fetched) => fetched,
+        };
         let path = fetched.as_ref().map_or_else(|| backup.path.clone(), |fetched| fetched.path.clone());
         let identities = decryption.map(|decryption| decryption.identities.clone()).unwrap_or_default();
-        blocking(move || verify(&path, &identities)).await
+        Ok(blocking(move || verify(&path, &identities)).await)
     }
 }
 
@@ -183,7 +191,11 @@ impl BackupStores {
         if copies.is_empty() && errors.len() == 1 {
             return Err(errors.remove(0).1);
         }
-        let failures = errors.into_iter().map(|(place, error)| format!("{}: {error}", place.display())).collect();
+        let failure = |(place, error): (PathBuf, BackupError)| {
+            let (place, error) = (place.display().to_string(), error.to_string());
+            if error.starts_with(&place) { error } else { format!("{place}: {error}") }
+        };
+        let failures = errors.into_iter().map(failure).collect();
         match copies.is_empty() {
             true => Err(BackupError::NotKept { failures }),
             false => Ok((copies, failures)),

@@ -92,14 +92,17 @@ fn a_backup_that_failed_is_tried_again_until_the_next_one_is_due() {
 fn only_a_run_of_its_own_that_took_no_backup_is_tried_again() {
     let backup = backup(json!({"schedule": "30 2 * * *"}), json!(null));
     let time = at("2026-11-28T02:30:00Z");
-    let last = |name: &str, reason: &str, more: serde_json::Value| {
+    let last_of = |retries: Option<i32>, name: &str, reason: &str, more: serde_json::Value| {
+        let before = EtcdBackupStatus { retries, ..EtcdBackupStatus::default() };
         let mut status = json!({"completionTime": "2026-11-28T02:31:00Z", "conditions": [{
             "type": "Succeeded", "status": "False", "reason": reason, "message": "m", "lastTransitionTime": "2026-11-28T02:31:00Z", "observedGeneration": 1}]});
         status.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let run = json!({"apiVersion": "windlass.dev/v1alpha1", "kind": "Run", "metadata": {"name": name, "namespace": "n"},
             "spec": {"deployment": "prod", "operation": "Backup", "backup": "daily"}, "status": status});
-        last_backup(&backup, time, &[Arc::new(serde_json::from_value(run).unwrap())])
+        last_backup(&backup, time, &before, &[Arc::new(serde_json::from_value(run).unwrap())])
     };
+
+    let last = |name: &str, reason: &str, more| last_of(None, name, reason, more);
     let failed = |retries| Some(Failed { retries, ended: at("2026-11-28T02:31:00Z") });
     assert_eq!(last("daily-202611280230", "BackupFailed", json!({})).failed, failed(0));
     assert_eq!(last("daily-202611280230-retry-3", "BackupFailed", json!({})).failed, failed(3));
@@ -108,6 +111,9 @@ fn only_a_run_of_its_own_that_took_no_backup_is_tried_again() {
     {
         assert_eq!(last(name, reason, json!({})).failed, None, "{name} {reason}");
     }
+    // Somebody deleted the second retry.
+    assert_eq!(last_of(Some(2), "daily-202611280230-retry-1", "BackupFailed", json!({})).failed, None);
+    assert_eq!(last_of(Some(2), "daily-202611280230-retry-2", "BackupFailed", json!({})).failed, failed(2));
     let taken = json!({"backup": {"address": "s3://b/p/n", "revision": 5, "size": 40}});
     assert_eq!(last("daily-202611280230", "BackupDegraded", taken).failed, None);
     let open = json!({"conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": "m",

@@ -80,14 +80,45 @@ exits 2
 says '^h3 +differs '
 says '^h1 +same '
 says '^Other data than the majority at revision [0-9]+: h3\. Stop etcd on its host .*windlass etcd replace-member h3$'
+# After the next compaction etcd sees it itself: it raises an alarm, and no member accepts a write.
+etcdctl put windlass-e2e new-value
+revision=$(etcdctl endpoint status -w json | grep -o '"revision":[0-9]*' | sed 's/.*://' | sort -n | tail -1)
+etcdctl compact "$revision"
+# It compares them once a minute.
+for _ in $(seq 150); do
+  ! etcdctl alarm list | matches CORRUPT || break
+  sleep 1
+done
+etcdctl alarm list | matches CORRUPT || broken "etcd raises no alarm"
+etcdctl put windlass-e2e refused && broken "etcd accepts a write"
+windlass etcd check "${deployment[@]}"
+exits 2
+says '^alarms +refused .*CORRUPT'
+starts >"$scratch/starts"
+windlass apply --yes "${deployment[@]}" -e etcd_quota_backend_bytes=41943040
+[ "$code" != 0 ] || broken "members are restarted although the data of one is wrong"
+says CORRUPT
+windlass etcd backup "$scratch/backups" "${deployment[@]}"
+[ "$code" != 0 ] || broken "a backup is taken although nobody knows which data is right"
+starts | diff "$scratch/starts" - || broken "a member was restarted"
+# The way out, as the documentation has it.
+windlass etcd verify "${deployment[@]}"
+exits 2
+says '^Other data than the majority at revision [0-9]+: h3\.'
 # It answers, so it would count as healthy.
 windlass etcd replace-member h3 --yes "${deployment[@]}"
 exits 2
 on h3 systemctl stop etcd
+etcdctl alarm disarm
 windlass etcd replace-member h3 --yes "${deployment[@]}"
 exits 0
 healthy
 windlass etcd verify "${deployment[@]}"
+exits 0
+windlass etcd check "${deployment[@]}"
+exits 0
+[ "$(etcdctl get windlass-e2e --print-value-only)" = new-value ] || broken "the value that was written last is gone"
+windlass etcd backup "$scratch/backups" "${deployment[@]}"
 exits 0
 # Later cases have another quota.
 fresh

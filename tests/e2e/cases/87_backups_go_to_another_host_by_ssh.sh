@@ -7,7 +7,7 @@ deployment+=(-e etcd_settle_seconds=1)
 address=$(sed -n 's/^h3 ansible_host=\([^ ]*\).*/\1/p' "$inventory")
 setting() { sed -n "s/.*$1=\([^ ']*\).*/\1/p" "$inventory" | head -n 1; }
 # The account keeper of h3, known by its alias, is what the place names.
-on h3 'useradd -m keeper && mkdir -m 700 /home/keeper/.ssh && cp /root/.ssh/authorized_keys /home/keeper/.ssh/ && chown -R keeper: /home/keeper/.ssh'
+on h3 'useradd -m -s /bin/bash keeper && mkdir -m 700 /home/keeper/.ssh && cp /root/.ssh/authorized_keys /home/keeper/.ssh/ && chown -R keeper: /home/keeper/.ssh'
 trap 'on h3 "umount /home/keeper/small; userdel -f -r keeper" >/dev/null 2>&1; rm -rf "$scratch" || true' EXIT
 export HOME=$scratch/home XDG_CACHE_HOME=$scratch/cache
 mkdir -p "$HOME/.ssh" "$scratch/cache"
@@ -17,7 +17,7 @@ there=/home/keeper/backups/karmada
 place=ssh://safe$there
 listed() { grep -c ' yes$' "$output" || true; }
 # files_of_uploads: what is not a backup with a name.
-files_of_uploads() { on h3 "find /home/keeper/backups -name '.partial-*'"; }
+files_of_uploads() { on h3 "find /home/keeper/backups -name '.upload-*'"; }
 nothing_left() {
   local found
   found=$(find "$XDG_CACHE_HOME" -type f)
@@ -27,10 +27,11 @@ nothing_left() {
 }
 
 # What is no place, or cannot be trusted, is refused before a host of etcd is asked for a snapshot.
-for wrong in ssh://safe ssh://safe/ ssh://keeper:kdjfh77@safe/backups ssh://safe/a/../b; do
+for wrong in ssh://safe ssh://safe/ ssh://keeper:kdjfh77@safe/backups ssh://safe/a/../b keeper@safe:/backups sftp://keeper:kdjfh77@safe/backups; do
   windlass etcd backup $wrong "${deployment[@]}"
   exits 1
-  says 'is no place for backups: write ssh://USER@ADDRESS:PORT/DIRECTORY'
+  says 'is no place for backups(: |.*)'
+  says 'write (s3://BUCKET/PREFIX, )?ssh://USER@ADDRESS'
   ! grep -q kdjfh77 "$output" || broken "a password is shown"
 done
 config /dev/null
@@ -65,7 +66,8 @@ on h3 'mkdir /home/keeper/small && mount -t tmpfs -o size=16k,mode=700,uid=keepe
 windlass etcd backup ssh://safe/home/keeper/small "${deployment[@]}"
 exits 1
 says 'No space left on device'
-[ -z "$(on h3 'ls -A /home/keeper/small')" ] || broken "files are left on the full disk"
+found=$(on h3 'ls -A /home/keeper/small')
+[ -z "$found" ] || broken "files are left on the full disk"
 on h3 'umount /home/keeper/small && rmdir /home/keeper/small'
 
 # One place that fails does not keep the others from having it, and is no success.
@@ -73,23 +75,31 @@ on h3 "chmod 500 $there"
 etcdctl put e2e two
 windlass etcd backup $place "$scratch/backups" "${deployment[@]}"
 exits 2
-says "the backup is complete, but $place: .*Permission denied"
+says "the backup is complete, but $place: cannot .*Permission denied"
 on h3 "chmod 700 $there"
 
 # A process that is killed in the middle leaves no backup; its upload is removed a day later.
-on h3 "mkdir $there/.partial-0011223344556677 && touch -d '2 days ago' $there/.partial-0011223344556677"
-on h3 "chown keeper: $there/.partial-0011223344556677"
+on h3 "mkdir $there/.upload-0011223344556677 && touch -d '2 days ago' $there/.upload-0011223344556677"
+on h3 "chown keeper: $there/.upload-0011223344556677"
+# It is killed while the host reads what arrived.
+on h3 'mkdir /home/keeper/slow && printf "#!/bin/sh\nsleep 20\n" >/home/keeper/slow/sha256sum && chmod 755 /home/keeper/slow/sha256sum'
+on h3 'echo "PATH=/home/keeper/slow:\$PATH" >/home/keeper/.bashrc'
 "$WINDLASS" etcd backup $place "${deployment[@]}" >"$scratch/other" 2>&1 &
 other=$!
 for _ in $(seq 600); do
-  [ "$(files_of_uploads | wc -l)" -lt 2 ] || break
+  found=$(files_of_uploads | grep -vc 0011223344556677 || true)
+  [ "$found" = 0 ] || break
+  sleep 0.1
 done
+[ "$found" = 1 ] || broken "no upload was seen"
 kill -9 $other
 wait $other || true
+on h3 'rm -r /home/keeper/slow /home/keeper/.bashrc'
 # The next backup that begins a minute later or more removes what it left here.
 killed=$(find "$XDG_CACHE_HOME" -name '.partial-*')
 windlass etcd backups $place
-[ "$(listed)" -le 2 ] || broken "more backups than were made"
+exits 0
+[ "$(listed)" = 1 ] || broken "a backup that was not finished is listed"
 for value in three four; do
   etcdctl put e2e $value
   windlass etcd backup $place --keep 2 "${deployment[@]}"
@@ -98,7 +108,8 @@ done
 windlass etcd backups $place
 exits 0
 [ "$(listed)" = 2 ] || broken "two backups are not kept"
-[ -z "$(on h3 "ls -d $there/.partial-0011223344556677 $there/$first" 2>/dev/null)" ] || broken "an old upload or a backup that is not wanted is left"
+found=$(on h3 "ls -d $there/.upload-0011223344556677 $there/$first 2>/dev/null || true")
+[ -z "$found" ] || broken "an old upload or a backup that is not wanted is left"
 
 # A damaged backup is no good one.
 newest=$(sed -nE 's/^([0-9TZ]+-r[0-9]+) .*/\1/p' "$output" | head -n 1)
@@ -106,13 +117,13 @@ on h3 "cp -a $there/$newest /root/whole && printf x | dd of=$there/$newest/snaps
 windlass etcd backups $place
 exits 2
 says "^$newest .* no: damaged: its digest differs"
-windlass etcd restore $place/$newest --name karmada "${deployment[@]}"
+windlass etcd restore "$place/$newest" --name karmada "${deployment[@]}"
 exits 1
 says "the backup $place/$newest cannot be used: damaged: its digest differs from the manifest's; nothing was changed"
 on h3 "rm -rf $there/$newest && mv /root/whole $there/$newest"
 
 # It is restored into a separate etcd, and then all data is lost.
-windlass etcd rehearse $place/$newest "${deployment[@]}"
+windlass etcd rehearse "$place/$newest" "${deployment[@]}"
 exits 0
 says 'the data is what the members had'
 etcdctl put e2e "not in a backup"
@@ -124,8 +135,8 @@ says "windlass etcd restore $place/$newest "
 for h in h1 h2 h3; do on $h rm -rf /var/lib/etcd/data; done
 windlass etcd restore $place/20200101T000000Z-r1 --name karmada "${deployment[@]}"
 exits 1
-says "the backup $place/20200101T000000Z-r1 cannot be used: damaged: it has no manifest.json"
-windlass etcd restore $place/$newest --name karmada "${deployment[@]}"
+says "the backup $place/20200101T000000Z-r1 cannot be used: there is no such backup"
+windlass etcd restore "$place/$newest" --name karmada "${deployment[@]}"
 exits 0
 [ "$(etcdctl get e2e --print-value-only)" = four ] || broken "the restored cluster has not the newest value of the backup"
 found=$(find "$XDG_CACHE_HOME" -type f -not -path "${killed:-none}/*")

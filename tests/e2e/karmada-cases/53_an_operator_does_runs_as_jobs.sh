@@ -70,6 +70,15 @@ s3_requests | matches 'PUT /backups/karmada/prod/.*/manifest.json' || broken "no
 in_no_record "$AWS_SECRET_ACCESS_KEY"
 ! grep -lF "$AWS_SECRET_ACCESS_KEY" "$state/operator.log" "$state/node.log" || broken "the secret key is in a log"
 
+# A backup that failed is tried again a minute later.
+s3_fault PUT snapshot.db.zst 503 1000
+backup once "recipients: [$owner]" | at_management apply --validate=false -f -
+first=once-$(at_management get etcdbackup once -o 'jsonpath={.metadata.uid}' | cut -c 1-8)
+eventually run_is "$first" 'False BackupFailed'
+s3_no_faults
+eventually run_is "$first-retry-1" 'True Succeeded'
+[ "$(backup_status once lastRun)" = "$first-retry-1" ] || broken "the status names another run"
+
 # A Run restores the newest backup, which is encrypted: the controllers wait, nothing starts them, and another Run releases them.
 stored() {
   on h1 "ETCDCTL_API=3 /opt/windlass/etcd/etcd/current/etcdctl --endpoints https://127.0.0.1:2379 --cacert /etc/etcd/pki/ca.crt \

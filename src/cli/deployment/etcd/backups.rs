@@ -55,7 +55,7 @@ pub(super) fn print_backups(args: &BackupsArgs) -> Result<ExitCode, CliError> {
     let rows = launch::wait(async || {
         let mut rows = Vec::new();
         for backup in store.list().await? {
-            let verified = store.verify_backup(&backup, decryption.as_ref()).await;
+            let verified = store.verify_backup(&backup, decryption.as_ref()).await?;
             rows.push(Row { backup, verified });
         }
         Ok::<_, BackupError>(rows)

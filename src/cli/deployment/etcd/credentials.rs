@@ -30,7 +30,7 @@ pub(super) fn write_credentials(args: &CredentialsArgs) -> Result<ExitCode, CliE
     let identities = args.identities.identities()?;
     let source = args.s3.backup_source(&args.backup, &here)?;
     let scratch = scratch_directory()?;
-    let backup = launch::wait(async || source.fetch(&scratch).await).map_err(anyhow::Error::new)?;
+    let backup = launch::wait(async || source.fetch_backup(&scratch).await).map_err(anyhow::Error::new)?;
     let to = here.join(&args.to);
     let paths = unpack_credentials(&backup.path, &to, &identities).map_err(|error| backup.with_address(error));
     let paths = paths.map_err(anyhow::Error::new)?;

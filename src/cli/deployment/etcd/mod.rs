@@ -37,7 +37,7 @@ enum EtcdCommand {
     Verify(Box<verify::VerifyArgs>),
     /// Give the unused space of the databases back, one member at a time; clears the alarm of a full database
     Defrag(Box<defrag::DefragArgs>),
-    /// Take a snapshot, verify it, and keep it in a directory on this machine or in a bucket of an S3 service
+    /// Take a snapshot, verify it, and keep it in a directory on this machine or on another host, or in a bucket of an S3 service
     Backup(Box<backup::BackupArgs>),
     /// Remove members, one at a time: clients and leadership move away first, and the data is archived
     RemoveMember(Box<member::RemoveMemberArgs>),
@@ -49,7 +49,7 @@ enum EtcdCommand {
     Downgrade(Box<upgrade::VersionArgs>),
     /// Write rules for Prometheus and a dashboard for Grafana about the cluster; connects to no host
     Monitoring(Box<monitoring::MonitoringArgs>),
-    /// List the backups in a directory or a bucket, and verify each of them
+    /// List the backups in a directory, here or on another host, or in a bucket, and verify each of them
     Backups(backups::BackupsArgs),
     /// Restore a backup into a separate etcd on one host, and compare its data; the cluster is not touched
     Rehearse(Box<rehearse::RehearseArgs>),

@@ -42,7 +42,7 @@ pub(super) fn run_recover(args: &RecoverArgs) -> Result<ExitCode, CliError> {
             launch::wait(async || {
                 let mut backups = store.list().await?;
                 while let Some(newest) = newest_backup(&backups).cloned() {
-                    if store.verify_backup(&newest, None).await.is_ok() {
+                    if store.verify_backup(&newest, None).await?.is_ok() {
                         return Ok(Some(newest));
                     }
                     backups.retain(|backup| backup.name != newest.name);

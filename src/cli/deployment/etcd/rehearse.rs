@@ -32,7 +32,7 @@ pub(super) fn run_rehearsal(args: &RehearseArgs) -> Result<ExitCode, CliError> {
     let mut command = args.site.command("etcd rehearse");
     command.arguments.push(args.backup.clone());
     args.site.carry_out(command, &[], async |site, control| {
-        let backup = source.fetch(&scratch).await.map_err(Error::from)?;
+        let backup = source.fetch_backup(&scratch).await.map_err(Error::from)?;
         let rehearsed = rehearse_restore(site, &backup.path, &scratch, &identities, control).await;
         let rehearsed = rehearsed.map_err(|error| match error {
             Error::Backup(error) => Error::Backup(backup.with_address(error)),

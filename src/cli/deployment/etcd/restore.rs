@@ -68,7 +68,7 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
         let (mut fetched, mut unpacked) = (None, None);
         let operation = match &source {
             Some(source) => {
-                let backup = &*fetched.insert(source.fetch(&scratch).await.map_err(Error::from)?);
+                let backup = &*fetched.insert(source.fetch_backup(&scratch).await.map_err(Error::from)?);
                 let options = RestoreOptions {
                     lost: args.lost.clone(),
                     foreign: args.foreign,

@@ -39,13 +39,7 @@ impl S3Args {
             return Ok(BackupStore::Host(Arc::new(host)));
         }
         let Some(place) = text.strip_prefix(SCHEME) else {
-            let scheme = text.split_once(":/").map(|(scheme, _)| scheme);
-            if scheme.is_some_and(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
-                return Err(anyhow!(
-                    "{text:?} is no place for backups\nhint: write s3://BUCKET/PREFIX, ssh://USER@ADDRESS/DIRECTORY, or ./{text} for a directory"
-                )
-                .into());
-            }
+            refuse_other_places(text)?;
             return Ok(BackupStore::Directory(working_directory()?.join(text)));
         };
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
@@ -60,7 +54,10 @@ impl S3Args {
             let (host, name) = parsed.map_err(|why| anyhow!("{:?} is no backup: {why}", without_password(text)))?;
             return Ok(BackupSource::Host(host, name));
         }
-        let Some(place) = text.strip_prefix(SCHEME) else { return Ok(BackupSource::Directory(here.join(text))) };
+        let Some(place) = text.strip_prefix(SCHEME) else {
+            refuse_other_places(text)?;
+            return Ok(BackupSource::Directory(here.join(text)));
+        };
         let (bucket, path) = place.split_once('/').unwrap_or((place, ""));
         let (prefix, name) = path.rsplit_once('/').unwrap_or(("", path));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -85,13 +82,24 @@ fn ssh_surroundings() -> Arc<ProcessEnvironment> {
     Arc::new(surroundings().clone())
 }
 
+/// Refuses what looks like a place on another machine, such as `gs://BUCKET` or `USER@HOST:PATH`, and would become a directory here.
+fn refuse_other_places(text: &str) -> Result<(), CliError> {
+    let is_other = !text.starts_with('/') && text.split('/').next().is_some_and(|first| first.contains(':'));
+    if !is_other {
+        return Ok(());
+    }
+    let shown = without_password(text);
+    let hint = format!("write s3://BUCKET/PREFIX, ssh://USER@ADDRESS/DIRECTORY, or ./{shown} for a directory");
+    Err(anyhow!("{shown:?} is no place for backups\nhint: {hint}").into())
+}
+
 /// An address as it can be shown: a password has no place in it, but somebody may have written one.
 fn without_password(text: &str) -> String {
-    match text.rsplit_once('@') {
-        Some((login, rest)) => match login.strip_prefix(SSH_SCHEME).and_then(|login| login.split_once(':')) {
-            Some((user, _)) => format!("{SSH_SCHEME}{user}:...@{rest}"),
-            None => text.to_owned(),
-        },
+    let Some((login, rest)) = text.rsplit_once('@') else { return text.to_owned() };
+    let (scheme, user) = login.split_once("://").map_or(("", login), |(scheme, user)| (scheme, user));
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    match user.split_once(':') {
+        Some((user, _)) => format!("{scheme}{separator}{user}:...@{rest}"),
         None => text.to_owned(),
     }
 }
