@@ -81,10 +81,10 @@ says '^h3 +differs '
 says '^h1 +same '
 says '^Other data than the majority at revision [0-9]+: h3\. Stop etcd on its host .*windlass etcd replace-member h3$'
 # After the next compaction etcd sees it itself: it raises an alarm, and no member accepts a write.
-etcdctl put windlass-e2e new-value
+etcdctl put windlass-e2e/later new-value
 revision=$(etcdctl endpoint status -w json | grep -o '"revision":[0-9]*' | sed 's/.*://' | sort -n | tail -1)
 etcdctl compact "$revision"
-# It compares them once a minute.
+# It compares the members once a minute.
 for _ in $(seq 150); do
   ! etcdctl alarm list | matches CORRUPT || break
   sleep 1
@@ -116,8 +116,9 @@ healthy
 windlass etcd verify "${deployment[@]}"
 exits 0
 windlass etcd check "${deployment[@]}"
-exits 0
-[ "$(etcdctl get windlass-e2e --print-value-only)" = new-value ] || broken "the value that was written last is gone"
+says '^alarms +ok '
+[ "$(etcdctl get windlass-e2e --print-value-only)" = value-that-is-right ] || broken "the wrong value is served"
+[ "$(etcdctl get windlass-e2e/later --print-value-only)" = new-value ] || broken "the value that was written last is gone"
 windlass etcd backup "$scratch/backups" "${deployment[@]}"
 exits 0
 # Later cases have another quota.
