@@ -166,7 +166,7 @@ pub struct Host {
     /// Where to connect: an address, a name, or an alias of ~/.ssh/config (default: its name).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:%-]*$')").message("an address must be an IP address or a name"))]
+    #[x_kube(validation = address())]
     pub address: Option<String>,
     /// The port of its SSH server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,8 +180,7 @@ pub struct Host {
     /// The SHA-256 fingerprint of its host key, as `ssh-keygen -lf` prints it; used instead of known hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^SHA256:[0-9A-Za-z+/]{43}$')")
-        .message("a fingerprint must be SHA256: and 43 characters, as ssh-keygen -lf prints it"))]
+    #[x_kube(validation = fingerprint())]
     pub fingerprint: Option<String>,
     /// The architecture that it must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -389,8 +388,17 @@ pub(super) fn not_a_group() -> Rule {
         .message("the inventory reserves this name (all, ungrouped, etcd, members, localhost): choose another")
 }
 
+pub(super) fn address() -> Rule {
+    Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:%-]*$')").message("an address must be an IP address or a name")
+}
+
+pub(super) fn fingerprint() -> Rule {
+    Rule::new("self.matches('^SHA256:[0-9A-Za-z+/]{43}$')")
+        .message("a fingerprint must be SHA256: and 43 characters, as ssh-keygen -lf prints it")
+}
+
 /// A user to log in as, also of a directory service: `CORP\\user`, `user@corp.example`.
-fn login() -> Rule {
+pub(super) fn login() -> Rule {
     Rule::new(r"self.matches(r'^[0-9A-Za-z_]([0-9A-Za-z_.@+\\-]*[0-9A-Za-z_.@+$-])?$')").message(
         "a user's name must consist of letters, digits, dots, dashes, underscores, @, + and backslashes, start with a \
          letter, digit or underscore, and may end with a dollar sign",

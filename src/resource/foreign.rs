@@ -159,6 +159,12 @@ const BACKUP: &[(&str, Rule)] = &[
     ("storage.s3.accessKey", Secret),
     ("storage.s3.secretKey", Secret),
     ("storage.s3.sessionToken", Secret),
+    ("storage.ssh.address", Reached),
+    ("storage.ssh.port", Reached),
+    ("storage.ssh.user", Plain),
+    ("storage.ssh.fingerprint", Plain),
+    ("storage.ssh.privateKey", Secret),
+    ("storage.ssh.directory", Plain),
 ];
 
 const RUN: &[(&str, Rule)] = &[

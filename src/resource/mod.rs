@@ -49,7 +49,7 @@ pub use policy::{ApplyPolicy, DeletionPolicy, MaintenanceWindow, Weekday, digest
 pub use reference::{FileReference, Reference, SecretKey};
 pub use run::{AgreedPlan, Run, RunBackup, RunOperation, RunSpec, RunStatus, SUCCEEDED, WorkerStatus};
 pub use schema::definitions;
-pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, S3Bucket};
+pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdBackupStatus, S3Bucket, SshDirectory};
 pub use status::{Condition, KarmadaDeploymentStatus};
 pub use stored::{
     AUTHORITY_KEY, KUBECONFIG, PASSWORD, SSH_KEY, STORED, STORED_SUFFIX, is_stored_name, load_stored, read_stored_text,

@@ -197,7 +197,7 @@ pub struct RunStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunBackup {
-    /// Where it is: s3://BUCKET/PREFIX/NAME, for windlass etcd restore.
+    /// Where it is: s3://BUCKET/PREFIX/NAME or ssh://USER@ADDRESS:PORT/DIRECTORY/NAME, for windlass etcd restore.
     pub address: String,
     /// Of etcd.
     pub revision: i64,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Reference;
+use super::deployment::{address, fingerprint, login};
 
 /// Snapshots of a deployment's etcd.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
@@ -107,11 +108,11 @@ pub struct RetentionRules {
     pub yearly: Option<i32>,
 }
 
-/// Where snapshots are stored: exactly one of the two.
+/// Where snapshots are stored: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[x_kube(validation = Rule::new("has(self.path) != has(self.s3)").message("the storage of snapshots must be exactly \
-    one of path and s3"))]
+#[x_kube(validation = Rule::new("(has(self.path) ? 1 : 0) + (has(self.s3) ? 1 : 0) + (has(self.ssh) ? 1 : 0) == 1")
+    .message("the storage of snapshots must be exactly one of path, s3 and ssh"))]
 pub struct Storage {
     /// A directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,6 +121,38 @@ pub struct Storage {
     /// A bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s3: Option<S3Bucket>,
+    /// A directory on another host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssh: Option<SshDirectory>,
+}
+
+/// A directory on another host, reached by SSH.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SshDirectory {
+    /// The host: an IP address or a name.
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = address())]
+    pub address: String,
+    /// The port of its SSH server (default: 22).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<i32>,
+    /// The user to log in as.
+    #[schemars(length(min = 1, max = 64))]
+    #[x_kube(validation = login())]
+    pub user: String,
+    /// The SHA-256 fingerprint of its host key, as `ssh-keygen -lf` prints it.
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = fingerprint())]
+    pub fingerprint: String,
+    /// The user's private key, without a passphrase.
+    pub private_key: Reference,
+    /// An absolute path. The directory belongs to the user, or is created.
+    #[schemars(length(min = 2, max = 4096))]
+    #[x_kube(validation = Rule::new("self.matches('^(/[0-9A-Za-z_.+=-]+)+$')").message("the directory of snapshots must be an absolute path of \
+        letters, digits and _.+=-"))]
+    pub directory: String,
 }
 
 /// A bucket of an S3 service.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::RunResult;
-use crate::connection::Confinement;
+use crate::connection::{Confinement, Target};
 use crate::deployment::backups::{
-    BackupBucket, BackupError, BackupStore, BackupStores, Identities, Recipients, Retention, TakenBackup,
+    BackupBucket, BackupError, BackupHost, BackupStore, BackupStores, Identities, Recipients, Retention, TakenBackup,
 };
 use crate::deployment::etcd::backup::{BackupRequest, take_backup};
 use crate::deployment::{Control, Error, Outcome, Site};
@@ -15,16 +15,16 @@ use crate::kubernetes::{Cluster, LIVE};
 use crate::launch::options;
 use crate::resource::status::short_message;
 use crate::resource::{
-    EtcdBackupSpec, Reference, Resource, RunBackup, RunOperation, RunSpec, S3Bucket, Trust, of_source,
+    EtcdBackupSpec, Reference, Resource, RunBackup, RunOperation, RunSpec, S3Bucket, SshDirectory, Trust, of_source,
 };
 use crate::s3::{Authorities, Bucket, S3Settings};
-use crate::value::Secret;
 use crate::value::origin::Source;
+use crate::value::{ProcessEnvironment, Secret};
 
 /// Where the backups of an `EtcdBackup` are.
 pub(super) struct BackupPlace {
     pub spec: EtcdBackupSpec,
-    pub bucket: BackupBucket,
+    pub store: BackupStore,
     /// For files that are needed for a moment.
     pub scratch: PathBuf,
     pub recipients: Recipients,
@@ -72,14 +72,23 @@ pub(super) async fn read_place(
             }
             _ => Identities::default(),
         };
-        let s3 = spec.storage.s3.as_ref().ok_or("storage.path is refused: an operator keeps backups in buckets")?;
-        let settings = settings(&asked, &of, s3)?;
-        let confined = Confinement::new(allowed.networks.as_deref())?;
-        let opened = Bucket::new(&s3.bucket, &settings, &around, Some(Arc::new(confined)));
-        let opened = opened.map_err(|error| error.to_string())?;
-        let bucket = BackupBucket::new(opened, &s3.prefix.clone().unwrap_or_default())?;
+        let confined = Arc::new(Confinement::new(allowed.networks.as_deref())?);
+        let store = match (&spec.storage.s3, &spec.storage.ssh) {
+            (Some(s3), _) => {
+                let settings = settings(&asked, &of, s3)?;
+                let opened = Bucket::new(&s3.bucket, &settings, &around, Some(confined));
+                let opened = opened.map_err(|error| error.to_string())?;
+                BackupStore::Bucket(Arc::new(BackupBucket::new(opened, &s3.prefix.clone().unwrap_or_default())?))
+            }
+            (None, Some(ssh)) => {
+                let key = secret_text(&asked, &of, "privateKey", &ssh.private_key)?;
+                let target = target(ssh, key, confined, &around);
+                BackupStore::Host(Arc::new(BackupHost::of_target(target, &ssh.directory)))
+            }
+            (None, None) => return Err("storage.path is refused: a worker has no directory that stays".to_owned()),
+        };
         let cache = around.cache().ok_or("neither XDG_CACHE_HOME nor HOME is set")?;
-        Ok(BackupPlace { spec, bucket, scratch: cache.join("windlass/backups"), recipients, identities })
+        Ok(BackupPlace { spec, store, scratch: cache.join("windlass/backups"), recipients, identities })
     });
     read.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
@@ -92,11 +101,11 @@ pub(super) async fn back_up(
     run: &RunSpec,
     control: &Control,
 ) -> Result<RunResult, Error> {
-    let BackupPlace { spec, bucket, scratch, recipients, .. } = match read_place(site, cluster, namespace, run).await {
+    let BackupPlace { spec, store, scratch, recipients, .. } = match read_place(site, cluster, namespace, run).await {
         Ok(place) => place,
         Err(why) => return Ok(RunResult::refused("BackupRefused", why)),
     };
-    let stores = BackupStores { stores: vec![BackupStore::Bucket(Arc::new(bucket))], scratch };
+    let stores = BackupStores { stores: vec![store], scratch };
     // Who writes an EtcdBackup chooses who can decrypt it, so it holds no keys of the deployment.
     let request = BackupRequest {
         stores: &stores,
@@ -153,6 +162,21 @@ fn secret_text(cluster: &Cluster, namespace: &str, what: &str, reference: &Refer
     let secret = reference.secret.as_ref().ok_or_else(|| format!("{what} must name a Secret"))?;
     let text = cluster.read_secret(namespace, &secret.name, &secret.key);
     text.map_err(|why| format!("{what}: the Secret {}, key {}: {why}", secret.name, secret.key))
+}
+
+/// How the host is reached: with this key alone, and only if its own key is the one that the document names.
+fn target(ssh: &SshDirectory, key: String, confined: Arc<Confinement>, around: &Arc<ProcessEnvironment>) -> Target {
+    Target {
+        name: ssh.address.clone(),
+        address: ssh.address.clone(),
+        port: ssh.port.and_then(|port| u16::try_from(port).ok()),
+        user: Some(ssh.user.clone()),
+        private_key: Some(Secret::new(key)),
+        fingerprint: Some(ssh.fingerprint.clone()),
+        confined: Some(confined),
+        surroundings: around.clone(),
+        ..Target::default()
+    }
 }
 
 fn settings(cluster: &Cluster, namespace: &str, bucket: &S3Bucket) -> Result<S3Settings, String> {

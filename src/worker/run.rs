@@ -292,7 +292,7 @@ where
     (work.agree)(AgreedPlan { records: records(work.agreed, control), snapshot, ..AgreedPlan::default() }).await
 }
 
-/// Restores a backup of the bucket that an `EtcdBackup` names: the one that the Run names, or the newest from before the Run was created. A
+/// Restores a backup of the place that an `EtcdBackup` names: the one that the Run names, or the newest from before the Run was created. A
 /// process that resumes the Run takes the same.
 async fn restore<Agree>(
     site: &Site,
@@ -304,7 +304,7 @@ where
     Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
     let refused = |why: String| Ok(RunResult::refused("RestoreRefused", site.keyring.hidden.hide(&why)));
-    let BackupPlace { bucket, scratch, identities, .. } =
+    let BackupPlace { store, scratch, identities, .. } =
         match read_place(site, work.cluster, work.namespace, work.spec).await {
             Ok(place) => place,
             Err(why) => return refused(why),
@@ -312,22 +312,22 @@ where
     let named = work.agreed.and_then(|agreed| agreed.snapshot.clone()).or_else(|| work.spec.snapshot.clone());
     let name = match named {
         Some(name) => name,
-        None => match bucket.list().await {
+        None => match store.list().await {
             Ok(backups) => {
                 // While the Run waited, others may have backed up what is to be replaced.
                 let is_earlier = |manifest: &Manifest| manifest.taken <= work.created;
                 match backups.into_iter().find(|backup| backup.manifest.as_ref().is_ok_and(is_earlier)) {
                     Some(newest) => newest.name,
                     None => {
-                        let place = bucket.bucket_address().display().to_string();
+                        let place = store.place().display().to_string();
                         return refused(format!("{place} has no backup from before this Run was created"));
                     }
                 }
             }
-            Err(why) => return refused(why.to_string()),
+            Err(why) => return refused(failure(&why)),
         },
     };
-    let downloaded = match bucket.download(&name, &scratch).await {
+    let downloaded = match store.fetch_backup(&name, &scratch).await {
         Ok(downloaded) => downloaded,
         Err(why) => return refused(failure(&why)),
     };

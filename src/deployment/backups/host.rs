@@ -66,6 +66,18 @@ impl BackupHost {
         Ok(BackupHost::new(target, format!("{SSH_SCHEME}{server}"), format!("/{path}")))
     }
 
+    /// Of a host that a resource describes. `directory`: absolute, without a slash at the end. Nothing of this machine is used to reach it
+    /// if the target is confined.
+    pub fn of_target(target: Target, directory: &str) -> BackupHost {
+        let address = match target.address.contains(':') {
+            true => format!("[{}]", target.address),
+            false => target.address.clone(),
+        };
+        let user = target.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        let port = target.port.map(|port| format!(":{port}")).unwrap_or_default();
+        BackupHost::new(target, format!("{SSH_SCHEME}{user}{address}{port}"), directory.to_owned())
+    }
+
     /// The same, and the name of a backup in it: of `ssh://USER@ADDRESS:PORT/DIRECTORY/NAME`.
     ///
     /// # Errors
@@ -323,7 +335,7 @@ impl BackupHost {
         let path = self.address_of(name);
         let unusable = |why| BackupError::Unusable { path: path.clone(), why };
         let is_there = remote.is_directory(&format!("{}/{name}", self.directory)).await;
-        if !is_there.map_err(|error| self.failure(error))? {
+        if !is_name(name) || !is_there.map_err(|error| self.failure(error))? {
             return Err(unusable("there is no such backup".to_owned()));
         }
         let staging = Staging::clean_in(scratch)?;

@@ -155,3 +155,19 @@ async fn what_others_put_beside_backups_is_neither_read_nor_removed() {
     fs::set_permissions(&there, fs::Permissions::from_mode(0o770)).unwrap();
     assert!(matches!(keep(&host, &scratch, 9, two).await, Err(BackupError::OpenDirectory { .. })));
 }
+
+#[test]
+fn a_host_of_a_resource_has_an_address_that_a_restore_can_be_given() {
+    let around = Arc::new(ProcessEnvironment::default());
+    let shown = |address: &str, port| {
+        let target = Target { address: address.into(), user: Some("keeper".into()), port, ..Target::default() };
+        BackupHost::of_target(target, "/srv/b").host_address().display().to_string()
+    };
+    for (shown, expected) in [
+        (shown("10.0.0.9", None), "ssh://keeper@10.0.0.9/srv/b"),
+        (shown("2001:db8::9", Some(2222)), "ssh://keeper@[2001:db8::9]:2222/srv/b"),
+    ] {
+        assert_eq!(shown, expected);
+        assert_eq!(BackupHost::parse_place(&shown, &around).unwrap().host_address(), Path::new(expected));
+    }
+}

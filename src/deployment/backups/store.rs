@@ -37,8 +37,7 @@ pub enum BackupSource {
     /// The backup's own directory.
     Directory(PathBuf),
     /// With the name of the backup.
-    Bucket(BackupBucket, String),
-    Host(BackupHost, String),
+    Stored(BackupStore, String),
 }
 
 impl BackupSource {
@@ -49,8 +48,7 @@ impl BackupSource {
     pub async fn fetch_backup(&self, scratch: &Path) -> Result<FetchedBackup, BackupError> {
         match self {
             BackupSource::Directory(path) => Ok(FetchedBackup::of_directory(path.clone())),
-            BackupSource::Bucket(bucket, name) => bucket.download(name, scratch).await,
-            BackupSource::Host(host, name) => host.download_backup(name, scratch).await,
+            BackupSource::Stored(store, name) => store.fetch_backup(name, scratch).await,
         }
     }
 }
@@ -86,6 +84,18 @@ impl BackupStore {
         }
     }
 
+    /// The backup with a name. It is downloaded below `scratch`, unless it is on this machine.
+    ///
+    /// # Errors
+    /// It does not exist, is damaged, or cannot be written.
+    pub async fn fetch_backup(&self, name: &str, scratch: &Path) -> Result<FetchedBackup, BackupError> {
+        match self {
+            BackupStore::Directory(directory) => Ok(FetchedBackup::of_directory(directory.join(name))),
+            BackupStore::Bucket(bucket) => bucket.download(name, scratch).await,
+            BackupStore::Host(host) => host.download_backup(name, scratch).await,
+        }
+    }
+
     /// Reads all of a backup and compares it with its manifest; or why it is not good. `decryption`: an encrypted one is decrypted, too.
     ///
     /// # Errors
@@ -98,13 +108,8 @@ impl BackupStore {
         let fetched = match (self, decryption) {
             (BackupStore::Bucket(bucket), None) => return Ok(bucket.verify_in_bucket(backup).await),
             (BackupStore::Host(host), None) => return host.verify_on_host(backup).await,
-            (BackupStore::Bucket(bucket), Some(decryption)) => {
-                Some(bucket.download(&backup.name, &decryption.scratch).await)
-            }
-            (BackupStore::Host(host), Some(decryption)) => {
-                Some(host.download_backup(&backup.name, &decryption.scratch).await)
-            }
             (BackupStore::Directory(_), _) => None,
+            (_, Some(decryption)) => Some(self.fetch_backup(&backup.name, &decryption.scratch).await),
         };
         let fetched = match fetched.transpose() {
             Err(error @ BackupError::Host { .. }) => return Err(error),

@@ -149,7 +149,7 @@ async fn no_more_runs_than_allowed_and_one_that_changes_are_started() {
     let fixture = Fixture::new();
     let directory = fixture.directory.path();
     let program = directory.join("waits");
-    write_program(&program, "#!/bin/sh\nwhile [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
+    write_program(&program, "#!/bin/sh\nwhile [ -e \"$0\" ] && [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
     let processes = Processes::new(program, Vec::new(), &directory.join("state"), 2);
     let start = |run, deployment, changes| {
         let command =
@@ -237,7 +237,7 @@ async fn who_only_looks_leaves_room_for_others_and_for_a_change() {
     let fixture = Fixture::new();
     let directory = fixture.directory.path();
     let program = directory.join("waits");
-    write_program(&program, "#!/bin/sh\nwhile [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
+    write_program(&program, "#!/bin/sh\nwhile [ -e \"$0\" ] && [ ! -e \"${0%/*}/end\" ]; do sleep 0.1; done\n");
     let processes = Processes::new(program, Vec::new(), &directory.join("state"), 4);
     let mut store = fixture.store();
     let mut start = |person, changes| {

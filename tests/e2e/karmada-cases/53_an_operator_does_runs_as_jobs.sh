@@ -70,14 +70,21 @@ s3_requests | matches 'PUT /backups/karmada/prod/.*/manifest.json' || broken "no
 in_no_record "$AWS_SECRET_ACCESS_KEY"
 ! grep -lF "$AWS_SECRET_ACCESS_KEY" "$state/operator.log" "$state/node.log" || broken "the secret key is in a log"
 
-# A backup that failed is tried again a minute later.
-s3_fault PUT snapshot.db.zst 503 1000
-backup once "recipients: [$owner]" | at_management apply --validate=false -f -
+# A backup to another host, which fails first, as others can write there: it is tried again a minute later.
+on h4 mkdir -p -m 777 /srv/etcd-backups
+on h4 chmod 777 /srv/etcd-backups
+backup once "recipients: [$owner]" | sed '/^  storage:/,$d' >"$scratch/once.yml"
+printf '  storage:\n    ssh: {address: %s, user: root, directory: /srv/etcd-backups, fingerprint: "%s", privateKey: {secret: {name: ssh, key: id}}}\n' \
+  "$(address_of h4)" "$(fingerprint_of h4)" >>"$scratch/once.yml"
+at_management apply --validate=false -f "$scratch/once.yml"
 first=once-$(at_management get etcdbackup once -o 'jsonpath={.metadata.uid}' | cut -c 1-8)
 eventually run_is "$first" 'False BackupFailed'
-s3_no_faults
+at_management get run "$first" -o 'jsonpath={.status.conditions[0].message}' | matches 'others can write to it' || broken "the reason is not there"
+on h4 chmod 700 /srv/etcd-backups
 eventually run_is "$first-retry-1" 'True Succeeded'
-[ "$(backup_status once lastRun)" = "$first-retry-1" ] || broken "the status names another run"
+[ "$(backup_status once lastRun) $(backup_status once retries)" = "$first-retry-1 1" ] || broken "the status names another run"
+backup_status once lastSuccess | matches "^ssh://root@$(address_of h4)/srv/etcd-backups/" || broken "the address is wrong"
+on h4 'cat /srv/etcd-backups/*/manifest.json' | matches '"encryption"' || broken "the backup is not encrypted, or is not there"
 
 # A Run restores the newest backup, which is encrypted: the controllers wait, nothing starts them, and another Run releases them.
 stored() {

@@ -52,7 +52,7 @@ impl S3Args {
         if text.starts_with(SSH_SCHEME) {
             let parsed = BackupHost::parse_backup(text, &ssh_surroundings());
             let (host, name) = parsed.map_err(|why| anyhow!("{:?} is no backup: {why}", without_password(text)))?;
-            return Ok(BackupSource::Host(host, name));
+            return Ok(BackupSource::Stored(BackupStore::Host(Arc::new(host)), name));
         }
         let Some(place) = text.strip_prefix(SCHEME) else {
             refuse_other_places(text)?;
@@ -64,7 +64,8 @@ impl S3Args {
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
             return Err(anyhow!("{text:?} must be s3://BUCKET/PREFIX/NAME, as windlass etcd backup prints it").into());
         }
-        Ok(BackupSource::Bucket(self.backup_bucket(bucket, prefix, None)?, name.to_owned()))
+        let bucket = self.backup_bucket(bucket, prefix, None)?;
+        Ok(BackupSource::Stored(BackupStore::Bucket(Arc::new(bucket)), name.to_owned()))
     }
 
     fn backup_bucket(&self, bucket: &str, prefix: &str, write: Option<&S3WriteArgs>) -> Result<BackupBucket, CliError> {
