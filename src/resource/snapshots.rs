@@ -150,8 +150,8 @@ pub struct SshDirectory {
     pub private_key: Reference,
     /// An absolute path. The directory belongs to the user, or is created.
     #[schemars(length(min = 2, max = 4096))]
-    #[x_kube(validation = Rule::new("self.matches('^(/[0-9A-Za-z_.+=-]+)+$')").message("the directory of snapshots must be an absolute path of \
-        letters, digits and _.+=-"))]
+    #[x_kube(validation = Rule::new("self.matches('^(/[0-9A-Za-z_+=-][0-9A-Za-z_.+=-]*)+$')").message("the directory of snapshots must be an absolute path of \
+        letters, digits and _.+=-, without . at the beginning of a name"))]
     pub directory: String,
 }
 

@@ -93,7 +93,7 @@ exits 0
 # A word with a colon is no directory.
 windlass etcd backup gs://backups/karmada "${deployment[@]}"
 exits 1
-says 'hint: write s3://BUCKET/PREFIX, or ./gs://backups/karmada for a directory'
+says 'hint: write s3://BUCKET/PREFIX, ssh://USER@ADDRESS/DIRECTORY, or ./gs://backups/karmada for a directory'
 # Two at the same time do not touch each other, whatever the service makes of their requests.
 s3_fault PUT snapshot.db.zst 503 2
 "$WINDLASS" etcd backup $place "${deployment[@]}" >"$scratch/other" 2>&1 &
