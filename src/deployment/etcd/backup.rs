@@ -103,7 +103,10 @@ pub async fn take_backup(
 const LONGEST: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Does work that has no tasks, which a stop would wait for. None: the caller cancelled it.
-async fn unless_stopped<T>(
+///
+/// # Errors
+/// Those of the work, or it took longer than six hours.
+pub async fn unless_stopped<T>(
     control: &Control,
     work: impl Future<Output = Result<T, BackupError>>,
 ) -> Result<Option<T>, Error> {

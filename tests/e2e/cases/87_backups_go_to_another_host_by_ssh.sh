@@ -122,6 +122,15 @@ exits 1
 says "the backup $place/$newest cannot be used: damaged: its digest differs from the manifest's; nothing was changed"
 on h3 "rm -rf $there/$newest && mv /root/whole $there/$newest"
 
+# A host that says nothing keeps nobody from stopping: this ends before windlass gives up.
+python3 -c 'import socket, time
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(8); print(s.getsockname()[1], flush=True); time.sleep(60)' >"$scratch/silent" &
+silent=$!
+until [ -s "$scratch/silent" ]; do sleep 0.1; done
+timeout -s INT 2 "$WINDLASS" etcd rehearse "ssh://keeper@127.0.0.1:$(cat "$scratch/silent")/b/$newest" "${deployment[@]}" >"$output" 2>&1 && broken "it is restored"
+kill $silent
+does_not_say 'no SSH greeting'
+says 'stopping when the running tasks have finished'
 # It is restored into a separate etcd, and then all data is lost.
 windlass etcd rehearse "$place/$newest" "${deployment[@]}"
 exits 0

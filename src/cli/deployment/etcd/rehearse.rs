@@ -8,6 +8,7 @@ use super::store::{S3Args, scratch_directory};
 use crate::cli::deployment::{SiteArgs, show};
 use crate::cli::{CliError, ExitCode, note, working_directory};
 use crate::deployment::Error;
+use crate::deployment::etcd::backup::unless_stopped;
 use crate::deployment::etcd::rehearse::{Rehearsed, RestoredData, rehearse_restore};
 
 #[derive(Debug, Args)]
@@ -32,7 +33,9 @@ pub(super) fn run_rehearsal(args: &RehearseArgs) -> Result<ExitCode, CliError> {
     let mut command = args.site.command("etcd rehearse");
     command.arguments.push(args.backup.clone());
     args.site.carry_out(command, &[], async |site, control| {
-        let backup = source.fetch_backup(&scratch).await.map_err(Error::from)?;
+        let Some(backup) = unless_stopped(control, source.fetch_backup(&scratch)).await? else {
+            return Ok(ExitCode::Interrupted);
+        };
         let rehearsed = rehearse_restore(site, &backup.path, &scratch, &identities, control).await;
         let rehearsed = rehearsed.map_err(|error| match error {
             Error::Backup(error) => Error::Backup(backup.with_address(error)),

@@ -7,6 +7,7 @@ use super::store::{S3Args, scratch_directory};
 use crate::cli::deployment::SiteArgs;
 use crate::cli::deployment::operation::{Consent, carry_out_operation};
 use crate::cli::{CliError, ExitCode, working_directory};
+use crate::deployment::etcd::backup::unless_stopped;
 use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
 use crate::deployment::operation::Operation;
 use crate::deployment::{Error, LockRequest};
@@ -68,7 +69,10 @@ pub(super) fn run_restore(args: &RestoreArgs) -> Result<ExitCode, CliError> {
         let (mut fetched, mut unpacked) = (None, None);
         let operation = match &source {
             Some(source) => {
-                let backup = &*fetched.insert(source.fetch_backup(&scratch).await.map_err(Error::from)?);
+                let Some(backup) = unless_stopped(control, source.fetch_backup(&scratch)).await? else {
+                    return Ok(ExitCode::Interrupted);
+                };
+                let backup = &*fetched.insert(backup);
                 let options = RestoreOptions {
                     lost: args.lost.clone(),
                     foreign: args.foreign,
