@@ -102,6 +102,14 @@ async fn a_backup_is_kept_on_a_host_listed_read_and_downloaded() {
     fs::remove_file(&file).unwrap();
     let listed = host.list_on_host().await.unwrap();
     assert!(listed[0].manifest.as_ref().is_err_and(|why| why.contains("it has no snapshot.db.zst")), "{listed:?}");
+
+    // A link to any file of the host, however large, is not read.
+    let text = there.join(&backups[0].name).join(MANIFEST);
+    fs::rename(&text, there.join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(there.join("elsewhere"), &text).unwrap();
+    let refused = host.download_backup(&backups[0].name, &scratch).await.err().unwrap();
+    assert!(refused.to_string().contains("its manifest.json is no file"), "{refused}");
+    assert!(host.download_backup("..", &scratch).await.is_err_and(|why| why.to_string().contains("no such backup")));
     assert!(fs::read_dir(&scratch).unwrap().next().is_none());
 }
 
