@@ -62,10 +62,9 @@ struct Last {
 
 impl Last {
     /// When it is tried again, and which retry that is.
-    fn retry(&self, now: Seconds) -> Option<(Seconds, usize)> {
+    fn retry(&self) -> Option<(Seconds, usize)> {
         let Failed { retries, ended } = self.failed?;
-        // A time in the future is of a clock that was wrong.
-        Some((ended.min(now) + RETRIES.get(retries)?, retries + 1))
+        Some((ended + RETRIES.get(retries)?, retries + 1))
     }
 }
 
@@ -76,7 +75,7 @@ fn due(spec: &EtcdBackupSpec, created: Seconds, last: Option<Last>, now: Seconds
     }
     // Not at a time that has a backup of its own.
     let retry = |next: Option<Seconds>| {
-        let (time, retry) = last?.retry(now).filter(|(time, _)| next.is_none_or(|next| *time < next))?;
+        let (time, retry) = last?.retry().filter(|(time, _)| next.is_none_or(|next| *time < next))?;
         let begin = (time <= now).then_some(last?.time);
         Some(Due { begin, retry, next: if begin.is_some() { next } else { Some(time) }, ..Due::default() })
     };

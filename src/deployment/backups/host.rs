@@ -66,18 +66,6 @@ impl BackupHost {
         Ok(BackupHost::new(target, format!("{SSH_SCHEME}{server}"), format!("/{path}")))
     }
 
-    /// Of a host that a resource describes. `directory`: absolute, without a slash at the end. Nothing of this machine is used to reach it
-    /// if the target is confined.
-    pub fn of_target(target: Target, directory: &str) -> BackupHost {
-        let address = match target.address.contains(':') {
-            true => format!("[{}]", target.address),
-            false => target.address.clone(),
-        };
-        let user = target.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
-        let port = target.port.map(|port| format!(":{port}")).unwrap_or_default();
-        BackupHost::new(target, format!("{SSH_SCHEME}{user}{address}{port}"), directory.to_owned())
-    }
-
     /// The same, and the name of a backup in it: of `ssh://USER@ADDRESS:PORT/DIRECTORY/NAME`.
     ///
     /// # Errors
@@ -88,6 +76,18 @@ impl BackupHost {
             true => Ok((BackupHost::parse_place(place, surroundings)?, name.to_owned())),
             false => Err("write ssh://USER@ADDRESS:PORT/DIRECTORY/NAME, as windlass etcd backup prints it".to_owned()),
         }
+    }
+
+    /// Of a host that a resource describes. `directory`: absolute, without a slash at the end. Nothing of this machine is used to reach it
+    /// if the target is confined.
+    pub fn of_target(target: Target, directory: &str) -> BackupHost {
+        let address = match target.address.contains(':') {
+            true => format!("[{}]", target.address),
+            false => target.address.clone(),
+        };
+        let user = target.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        let port = target.port.map(|port| format!(":{port}")).unwrap_or_default();
+        BackupHost::new(target, format!("{SSH_SCHEME}{user}{address}{port}"), directory.to_owned())
     }
 
     pub(super) fn new(target: Target, server: String, directory: String) -> BackupHost {

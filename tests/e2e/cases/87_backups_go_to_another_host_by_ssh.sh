@@ -30,7 +30,7 @@ nothing_left() {
 for wrong in ssh://safe ssh://safe/ ssh://keeper:kdjfh77@safe/backups ssh://safe/a/../b keeper@safe:/backups sftp://keeper:kdjfh77@safe/backups; do
   windlass etcd backup $wrong "${deployment[@]}"
   exits 1
-  says 'is no place for backups(: |.*)'
+  says 'is no place for backups'
   says 'write (s3://BUCKET/PREFIX, )?ssh://USER@ADDRESS'
   ! grep -q kdjfh77 "$output" || broken "a password is shown"
 done
@@ -38,6 +38,7 @@ config /dev/null
 windlass etcd backup $place "${deployment[@]}"
 exits 1
 says "^error: $place: .*host key"
+says '^hint: ssh must reach safe from here without a password'
 config "$(setting UserKnownHostsFile)"
 windlass etcd backups $place
 exits 1
@@ -93,7 +94,10 @@ for _ in $(seq 600); do
 done
 [ "$found" = 1 ] || broken "no upload was seen"
 kill -9 $other
-wait $other || true
+! wait $other || broken "it ended by itself"
+# The old one was removed before the new one was sent: it may be what fills the disk.
+found=$(files_of_uploads)
+! matches 0011223344556677 <<<"$found" || broken "an old upload is left"
 on h3 'rm -r /home/keeper/slow /home/keeper/.bashrc'
 # The next backup that begins a minute later or more removes what it left here.
 killed=$(find "$XDG_CACHE_HOME" -name '.partial-*')
@@ -131,6 +135,7 @@ timeout -s INT 2 "$WINDLASS" etcd rehearse "ssh://keeper@127.0.0.1:$(cat "$scrat
 kill $silent
 does_not_say 'no SSH greeting'
 says 'stopping when the running tasks have finished'
+
 # It is restored into a separate etcd, and then all data is lost.
 windlass etcd rehearse "$place/$newest" "${deployment[@]}"
 exits 0
