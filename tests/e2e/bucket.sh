@@ -9,11 +9,11 @@ s3_up() {
   [ -x "$ROOT/target/s3/bin/python" ] || cannot_run "tests/s3-server has not installed the S3 service"
   CERTIFICATE=${1:-} KEY=${2:-} "$ROOT/target/s3/bin/python" "$ROOT/tests/s3/server.py" >"$scratch/s3" 2>"$scratch/s3.log" &
   s3_server=$!
-  until [ -s "$scratch/s3" ]; do
+  # It fails as long as the line has no end.
+  until read -r port AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY <"$scratch/s3"; do
     kill -0 $s3_server || { cat "$scratch/s3.log"; broken "the S3 service does not start"; }
     sleep 0.2
   done
-  read -r port AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY <"$scratch/s3"
   export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
   s3_url=$scheme://127.0.0.1:$port
 }

@@ -102,5 +102,5 @@ everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action
 iam.put_user_policy("tester", "everything", json.dumps(everything))
 files = os.environ.get("CERTIFICATE") and (os.environ["CERTIFICATE"], os.environ["KEY"])
 server = make_server("127.0.0.1", 0, Service(), threaded=True, ssl_context=files or None)
-print(server.server_port, key.access_key_id, key.secret_access_key, flush=True)
+print(f"{server.server_port} {key.access_key_id} {key.secret_access_key}\n", end="", flush=True)
 server.serve_forever()
