@@ -18,13 +18,14 @@ import collections
 import http.client
 import itertools
 import json
+import os
 import random
 import ssl
 import sys
 import threading
 import time
 
-PREFIX = "history/"
+PREFIX = os.environ.get("HISTORY_PREFIX", "history/")  # of all keys
 KEYS = 8
 PAUSE = 0.1  # seconds between two requests of a client
 LIMIT = 3  # seconds that a request may take
@@ -220,18 +221,31 @@ class Watcher(threading.Thread):
             self.ended.wait(0.5)
 
 
-def whole_history(context, host):
-    """All events that a member knows. None: it does not answer, or is no member."""
+def end_history(context, hosts):
+    """Writes what ends the history, and returns its revision. What follows, such as the end of a lease, is no part of it."""
+    for _ in range(60):
+        for host in hosts:
+            member = Member(context, host)
+            try:
+                answer = member.ask("/v3/kv/put", {"key": encode(END), "value": encode("end")}, limit=10)
+                return int(answer["header"]["revision"])
+            except (Refused, OSError, http.client.HTTPException, ValueError, KeyError):
+                continue
+            finally:
+                member.close()
+        time.sleep(1)
+    raise SystemExit("history: no member accepts the end of the history")
+
+
+def whole_history(context, host, end):
+    """All events that a member knows, before the revision at which the history ends. None: it does not answer, or is no member."""
     member = Member(context, host)
     try:
-        # What ends the history, so that the watch does not wait for ever.
-        end = int(member.ask("/v3/kv/put", {"key": encode(END), "value": encode("end")}, limit=10)["header"]["revision"])
-        member.close()
         answer, events = watch(member, 1), []
         member.connection.sock.settimeout(30)
         while not events or events[-1][0] < end:
             events += events_of(answer.readline())
-        return [event for event in events if event[1] != END]
+        return [event for event in events if event[0] < end and event[1] != END]
     except (Refused, OSError, http.client.HTTPException, ValueError, KeyError):
         return None
     finally:
@@ -259,10 +273,11 @@ def record_history(directory, path, hosts):
         for client in clients:
             client.join()
         time.sleep(LEASE)
+        end = end_history(context, hosts)
         for host in hosts:
-            events = whole_history(context, host)
+            events = whole_history(context, host, end)
             if events is not None:
-                log.add(op="history", host=host, events=events, at=time.monotonic())
+                log.add(op="history", host=host, events=events, end=end, at=time.monotonic())
 
 
 def check(records):
@@ -278,7 +293,8 @@ def check(records):
     if [event[0] for event in history] != sorted(event[0] for event in history):
         faults.append("the history is not in order")
     faults += check_requests([record for record in records if record["op"] not in ("history", "event")], history)
-    faults += check_watches([record for record in records if record["op"] == "event"], history)
+    ends = [it["end"] for it in histories]
+    faults += check_watches([it for it in records if it["op"] == "event" and it["event"][0] < min(ends)], history)
     watched = {record["host"] for record in records if record["op"] == "event"}
     faults += [f"watch: through {it['host']}, nothing was seen" for it in histories if history and it["host"] not in watched]
     return faults
@@ -410,9 +426,10 @@ def self_test():
         {"op": "put", "key": key, "value": "a-9", "host": "h1", "sent": 12, "got": 13, "unknown": "timed out"},
         {"op": "put", "key": key, "value": "a-8", "host": "h1", "sent": 14, "got": 15, "unknown": "timed out"},
     ]
-    seen = events + [(9, END, "end")]
+    # After the end of the history, a lease may end.
+    seen = events + [(9, END, "end"), (10, other, None)]
     watched = [{"op": "event", "host": host, "event": event, "at": 20} for host in ("h1", "h2") for event in seen]
-    told = [{"op": "history", "host": host, "events": events, "at": 30} for host in ("h1", "h2")]
+    told = [{"op": "history", "host": host, "events": events, "end": 9, "at": 30} for host in ("h1", "h2")]
     assert check(good + watched + told) == [], check(good + watched + told)
 
     def with_history(changed, only=None):
@@ -440,6 +457,7 @@ def self_test():
         + with_history(events + [(7, PREFIX + "lease-1", "l-1"), (8, PREFIX + "lease-1", None)]),
         "kept": good + [{"op": "put", "key": PREFIX + "lease-1", "value": "l-1", "host": "h1", "sent": 16, "got": 17, "revision": 7, "lease": 4,
                          "granted": 16, "age": 100, "ended": None}] + with_history(events + [(7, PREFIX + "lease-1", "l-1")]),
+        "2 events are missing": good + watched[:2] + watched[4:] + told,
         "through h2, nothing was seen": good + watched[:len(seen)] + told,
         "no member": good,
     }
