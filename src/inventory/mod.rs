@@ -27,7 +27,7 @@ use crate::value::{HashBehaviour, Vars};
 
 pub use control_plane_clusters::{ControlPlaneClusters, JoinedCluster};
 pub use pattern::{glob, read_limit_files, split};
-pub use sources::{SOURCES, SourceKind};
+pub use sources::{SOURCES, SourceKind, read_referenced_secret};
 pub use vars_files::{VarsFiles, vars_files};
 
 /// Names that mean this very host. One that no source defines is there all the same when it is named, and is

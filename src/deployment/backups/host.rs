@@ -118,7 +118,8 @@ impl BackupHost {
     fn failure(&self, error: remote::Error) -> BackupError {
         use crate::connection::Error::Unreachable;
         let hint = match &error {
-            remote::Error::Connection(Unreachable { .. }) => {
+            // One that a document describes is reached as that says.
+            remote::Error::Connection(Unreachable { .. }) if self.target.fingerprint.is_none() => {
                 let server = self.server.trim_start_matches(SSH_SCHEME);
                 format!(
                     "\nhint: ssh must reach {server} from here without a password, and know its host key: log in once"

@@ -6,6 +6,7 @@ mod age_format;
 mod bucket;
 mod credentials;
 mod directory;
+mod documented;
 mod encryption;
 mod error;
 mod fetched;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bucket::BackupBucket;
 pub use directory::list_backups;
+pub use documented::{DocumentAccess, documented_recipients, documented_retention};
 pub use encryption::{Encryption, Identities, Recipients};
 pub use error::BackupError;
 pub use fetched::FetchedBackup;

@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use self::candidate::Candidate;
+pub use self::resource::read_referenced_secret;
 use super::Inventory;
 use crate::kubernetes::LIVE;
 use crate::resource::{STORED, STORED_SUFFIX, refuse_stored};

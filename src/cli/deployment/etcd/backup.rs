@@ -1,22 +1,29 @@
 //! `windlass etcd backup`.
 
+use std::path::Path;
+
 use clap::Args;
 
+use super::documented::{DocumentedBackup, read_documented_backups};
 use super::keys::RecipientArgs;
 use super::retention::RetentionArgs;
 use super::store::{S3Args, S3WriteArgs, scratch_directory};
 use crate::cli::deployment::{SiteArgs, show};
-use crate::cli::{CliError, ExitCode, note};
+use crate::cli::{CliError, ExitCode, note, say};
 use crate::deployment::backups::{BackupResult, BackupStore, BackupStores};
 use crate::deployment::etcd::backup::{self, BackupRequest};
+use crate::deployment::{Control, Site};
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
     /// Where to keep it: a directory of this deployment's backups on this machine, ssh://USER@ADDRESS/DIRECTORY (on a host that ssh reaches
     /// with a key), or s3://BUCKET/PREFIX (with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL_S3 in the
-    /// environment); may be given several times
-    #[arg(value_name = "PLACE", required = true)]
+    /// environment); may be given several times. Default: those of the EtcdBackups in the file of -f
+    #[arg(value_name = "PLACE", required_unless_present = "file")]
     places: Vec<String>,
+    /// Take only this EtcdBackup of the file; may be given several times
+    #[arg(long, value_name = "NAME", requires = "file", conflicts_with = "places")]
+    only: Vec<String>,
     #[command(flatten)]
     retention: RetentionArgs,
     /// Copy the newest local backup of the members' hosts instead of taking a snapshot; needs no member that runs
@@ -50,6 +57,7 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
         command.arguments.push("--local".to_owned());
     }
     command.arguments.extend(args.places.iter().cloned());
+    command = args.only.iter().fold(command, |command, name| command.option("--only", Some(name)));
     args.site.carry_out(command, &[], async |site, control| {
         let request = BackupRequest {
             stores: &stores,
@@ -59,20 +67,61 @@ pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
             has_credentials: args.credentials,
             rehearses: args.rehearse,
         };
-        let Some(made) = backup::take_backup(site, request, control).await? else {
-            return Ok(ExitCode::Interrupted);
-        };
-        let text: String = made.copies.iter().map(describe).collect();
-        show(&text, site)?;
-        for failure in made.failures.iter().chain(&made.silent) {
-            note(&site.keyring.hidden.hide(&format!("error: the backup is complete, but {failure}")));
+        match args.site.file.as_ref().filter(|_| args.places.is_empty()) {
+            Some(file) => take_documented(args, file, request, site, control).await,
+            None => take(request, site, control).await,
         }
-        Ok(match (made.failures.is_empty(), made.silent.is_empty()) {
-            (true, true) => ExitCode::Ok,
-            (true, false) => ExitCode::Unreachable,
-            (false, _) => ExitCode::Failed,
-        })
     })
+}
+
+async fn take(request: BackupRequest<'_>, site: &Site, control: &Control) -> Result<ExitCode, CliError> {
+    let Some(made) = backup::take_backup(site, request, control).await? else {
+        return Ok(ExitCode::Interrupted);
+    };
+    let text: String = made.copies.iter().map(describe).collect();
+    show(&text, site)?;
+    for failure in made.failures.iter().chain(&made.silent) {
+        note(&site.keyring.hidden.hide(&format!("error: the backup is complete, but {failure}")));
+    }
+    Ok(match (made.failures.is_empty(), made.silent.is_empty()) {
+        (true, true) => ExitCode::Ok,
+        (true, false) => ExitCode::Unreachable,
+        (false, _) => ExitCode::Failed,
+    })
+}
+
+/// Takes a backup for each `EtcdBackup` of the file, one after the other. If one cannot be taken, the others still are, and the exit code is 2.
+async fn take_documented(
+    args: &BackupArgs,
+    file: &Path,
+    request: BackupRequest<'_>,
+    site: &Site,
+    control: &Control,
+) -> Result<ExitCode, CliError> {
+    let documents = read_documented_backups(file, &args.only, site).await?;
+    let (mut is_taken, mut codes) = (false, Vec::new());
+    for DocumentedBackup { name, store, recipients, retention, rehearses } in documents {
+        let stores = BackupStores { stores: vec![store], scratch: request.stores.scratch.clone() };
+        let rehearses = request.rehearses || rehearses && !request.is_local;
+        let request = BackupRequest { stores: &stores, retention, recipients: &recipients, rehearses, ..request };
+        match take(request, site, control).await {
+            Ok(ExitCode::Interrupted) => return Ok(ExitCode::Interrupted),
+            Ok(code) => {
+                is_taken = true;
+                codes.push(code);
+            }
+            Err(error) => {
+                let error = match error {
+                    CliError::Other(error) => CliError::Other(error.context(format!("EtcdBackup {name}"))),
+                    error => error,
+                };
+                say(&error.masked(&site.keyring.hidden));
+                codes.push(ExitCode::Failed);
+            }
+        }
+    }
+    let worst = [ExitCode::Failed, ExitCode::Unreachable].into_iter().find(|code| codes.contains(code));
+    Ok(if is_taken { worst.unwrap_or(ExitCode::Ok) } else { ExitCode::Error })
 }
 
 fn describe(made: &BackupResult) -> String {

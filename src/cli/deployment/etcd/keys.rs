@@ -13,10 +13,10 @@ use crate::deployment::backups::{Identities, Recipients};
 #[derive(Debug, Args)]
 pub(super) struct RecipientArgs {
     /// Encrypt the backup, so that only the owner of the secret key of this public key of age can restore it; may be given several times
-    #[arg(long, value_name = "AGE1...")]
+    #[arg(long, requires = "places", value_name = "AGE1...")]
     recipient: Vec<String>,
     /// A file with public keys of age, one per line; may be given several times
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, requires = "places", value_name = "FILE")]
     recipients_file: Vec<PathBuf>,
 }
 

@@ -5,6 +5,7 @@ mod backups;
 mod check;
 mod credentials;
 mod defrag;
+mod documented;
 mod keys;
 mod member;
 mod monitoring;

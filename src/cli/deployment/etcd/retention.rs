@@ -13,25 +13,25 @@ use crate::deployment::backups::Retention;
 pub(super) struct RetentionArgs {
     /// How many backups to keep in each place (default: all). Older ones are removed after the new one is complete, unless another --keep
     /// option wants them
-    #[arg(long, value_name = "N")]
+    #[arg(long, requires = "places", value_name = "N")]
     keep: Option<usize>,
     /// Keep those that are at most so much older than the one before the new one, such as 90m, 26h or 7d
-    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    #[arg(long, requires = "places", value_name = "AGE", value_parser = parse_age)]
     keep_within: Option<Duration>,
     /// Keep the newest backup of each of the last N hours that have one, in UTC
-    #[arg(long, value_name = "N")]
+    #[arg(long, requires = "places", value_name = "N")]
     keep_hourly: Option<usize>,
     /// Keep the newest backup of each of the last N days that have one, in UTC
-    #[arg(long, value_name = "N")]
+    #[arg(long, requires = "places", value_name = "N")]
     keep_daily: Option<usize>,
     /// Keep the newest backup of each of the last N weeks that have one, in UTC; a week begins on Monday
-    #[arg(long, value_name = "N")]
+    #[arg(long, requires = "places", value_name = "N")]
     keep_weekly: Option<usize>,
     /// Keep the newest backup of each of the last N months that have one, in UTC
-    #[arg(long, value_name = "N")]
+    #[arg(long, requires = "places", value_name = "N")]
     keep_monthly: Option<usize>,
     /// Keep the newest backup of each of the last N years that have one, in UTC
-    #[arg(long, value_name = "N")]
+    #[arg(long, requires = "places", value_name = "N")]
     keep_yearly: Option<usize>,
 }
 

@@ -19,6 +19,7 @@ use crate::resource::{self, Component, ComponentEntry, Deployment, Places, Resou
 use crate::value::origin::{Diagnostic, Source};
 use crate::value::{Value, Vars, mapping};
 
+pub use secrets::read_referenced_secret;
 use secrets::{SecretSource, Secrets};
 
 /// A file with documents of our kinds.
@@ -126,7 +127,7 @@ fn put(
     }
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
     let places = deployment.places();
-    let secrets = Secrets::of_deployment(&deployment, source, &inventory.keyring);
+    let secrets = Secrets::of_resource(&deployment, source, &inventory.keyring);
     let usual = deployment.directory().join("credentials");
     let credentials = match credentials {
         Some(credentials) => credentials,

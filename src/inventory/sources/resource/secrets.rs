@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::credentials::HandedSecrets;
 use crate::kubernetes::Cluster;
-use crate::resource::{Deployment, Places, Reference, SecretKey};
+use crate::resource::{NamedResource, Places, Reference, SecretKey};
 use crate::value::vault::{self, Keyring};
 use crate::value::{Deferred, Value, read};
 
@@ -58,13 +58,12 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    pub(super) fn of_deployment(deployment: &Deployment, source: SecretSource, keyring: &Keyring) -> Secrets {
-        Secrets {
-            places: deployment.places(),
-            namespace: deployment.namespace.clone(),
-            source,
-            keyring: keyring.clone(),
-        }
+    pub(super) fn of_resource<Spec>(
+        resource: &NamedResource<Spec>,
+        source: SecretSource,
+        keyring: &Keyring,
+    ) -> Secrets {
+        Secrets { places: resource.places(), namespace: resource.namespace.clone(), source, keyring: keyring.clone() }
     }
 
     /// A path of the document.
@@ -180,6 +179,24 @@ impl Secrets {
         }
         String::from_utf8(said).map(without_newline).map_err(|_| "it is not UTF-8 text".to_owned())
     }
+}
+
+/// The secret that a reference in a person's own file names, or why it cannot be read. It is hidden in all output. Secrets are those of the
+/// cluster of the user's kubeconfig.
+///
+/// # Errors
+/// Where it should be, and why it is not read.
+pub fn read_referenced_secret<Spec>(
+    resource: &NamedResource<Spec>,
+    reference: &Reference,
+    keyring: &Keyring,
+) -> Result<String, String> {
+    let surroundings = resource.places().surroundings;
+    let source = SecretSource::Cluster(Cluster { context: None, around: surroundings });
+    let secrets = Secrets::of_resource(resource, source, keyring);
+    let text = secrets.resolve(reference).map_err(|why| format!("{}: {why}", secrets.place(reference)))?;
+    keyring.hidden.add_secret(&text);
+    Ok(text)
 }
 
 /// Files and programs end with a newline that is no part of what they say. A key of several lines keeps its own.
