@@ -2,11 +2,13 @@
 //! `manifest.yaml`, the same packed as `.tar.zst`, or any directory of programs, which is a bundle without a manifest.
 
 mod archive;
+mod build_info;
 pub mod carried;
 mod diff;
 mod elf;
 mod manifest;
 mod recipe;
+mod sbom;
 mod scan;
 mod seal;
 mod signature;
@@ -31,6 +33,7 @@ pub use elf::architecture_name as architecture_named;
 pub(crate) use elf::is_static;
 pub use manifest::{ANY, Item, MANIFEST, Manifest};
 pub use recipe::{Origin, Recipe, RecipeSource, hex_of, is_plain, without_login};
+pub use sbom::{BillOfMaterials, cyclonedx, spdx};
 pub use scan::{BundleScan, scan};
 pub(crate) use scan::{is_script, package_named};
 pub use seal::{Seal, SignatureFile};

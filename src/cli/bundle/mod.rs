@@ -3,6 +3,7 @@
 mod create;
 mod diff;
 mod image;
+mod sbom;
 mod sign;
 mod verify;
 
@@ -32,6 +33,8 @@ enum BundleCommand {
     Show(Named),
     /// Compare two bundles; exit code 0: the same, 1: they differ, 2: one cannot be read
     Diff(diff::DiffArgs),
+    /// Print a bill of materials: programs, the modules they were built from, packages
+    Sbom(sbom::SbomArgs),
     /// Write a container image of windlass with bundles in it, for an operator in a cluster
     Image(image::ImageArgs),
 }
@@ -51,6 +54,7 @@ pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError
         BundleCommand::Verify(args) => verify::verify_bundle(args),
         BundleCommand::Diff(args) => diff::diff_bundles(args),
         BundleCommand::Show(named) => show(&named.bundle),
+        BundleCommand::Sbom(args) => sbom::print_sbom(args),
         BundleCommand::Image(image) => image::write_image(image),
     }
 }

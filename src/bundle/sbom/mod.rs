@@ -1,0 +1,95 @@
+//! A bill of materials of a bundle: its programs, the modules that Go programs were built from, and its packages. The same bundle always gives
+//! the same text.
+
+mod cyclonedx;
+mod package_url;
+mod spdx;
+
+use std::collections::BTreeSet;
+
+use super::build_info::{BuildInfo, GoModule};
+use super::manifest::{Item, Manifest};
+use super::{Bundle, Error, bytes_to_hex};
+
+pub use cyclonedx::cyclonedx;
+pub use spdx::spdx;
+
+/// What a bundle consists of.
+#[derive(Debug)]
+pub struct BillOfMaterials {
+    /// SHA-256 of the list of its files, in hex.
+    digest: String,
+    parts: Vec<Part>,
+}
+
+/// A file of the bundle.
+#[derive(Debug)]
+struct Part {
+    item: Item,
+    /// None: it is no Go program, or does not say it.
+    build_info: Option<BuildInfo>,
+}
+
+impl BillOfMaterials {
+    /// Reads all files, and compares each with the manifest, if there is one.
+    ///
+    /// # Errors
+    /// One differs, or cannot be read.
+    pub fn of_bundle(bundle: &Bundle) -> Result<BillOfMaterials, Error> {
+        let manifest = bundle.manifest()?;
+        if bundle.manifest.is_some()
+            && let Some(problem) = bundle.verify()?.into_iter().next()
+        {
+            return Err(problem);
+        }
+        let part = |item: &Item| {
+            let path = bundle.root.join(&item.file);
+            Ok(Part { item: item.clone(), build_info: BuildInfo::of_program(&path)? })
+        };
+        let parts = manifest.files.iter().map(part).collect::<Result<_, Error>>()?;
+        Ok(BillOfMaterials { digest: digest_of(&manifest), parts })
+    }
+
+    /// All modules of its Go programs, each once. Go's own library is the module `stdlib`, as vulnerability databases call it.
+    fn modules(&self) -> BTreeSet<GoModule> {
+        self.parts.iter().flat_map(Part::modules).collect()
+    }
+
+    /// The programs that do not say what they were built from.
+    pub fn silent_programs(&self) -> Vec<&str> {
+        let silent = |part: &&Part| part.is_program() && part.modules().len() < 2;
+        self.parts.iter().filter(silent).map(|part| part.item.file.as_str()).collect()
+    }
+}
+
+impl Part {
+    fn is_program(&self) -> bool {
+        !["crds", "packages"].contains(&self.item.component.as_str())
+    }
+
+    fn modules(&self) -> Vec<GoModule> {
+        let Some(info) = &self.build_info else { return Vec::new() };
+        let library = GoModule { path: "stdlib".to_owned(), version: Some(info.go.clone()) };
+        info.dependencies.iter().cloned().chain([library]).collect()
+    }
+
+    /// The name of a package is in its file's name; everything else is called as the bundle does.
+    fn name(&self) -> &str {
+        if self.item.component != "packages" {
+            return &self.item.component;
+        }
+        let file = self.item.file.rsplit('/').next().unwrap_or(&self.item.file);
+        match file.strip_suffix(".rpm") {
+            Some(rpm) => rpm.rsplitn(3, '-').nth(2).unwrap_or(rpm),
+            None => file.split('_').next().unwrap_or(file),
+        }
+    }
+}
+
+fn digest_of(manifest: &Manifest) -> String {
+    use sha2::Digest;
+    bytes_to_hex(&sha2::Sha256::digest(manifest.to_yaml().as_bytes()))
+}
+
+#[cfg(test)]
+mod tests;
