@@ -45,25 +45,36 @@ pub(super) fn keep_in_directory(
     match &prepared.doubt {
         _ if retention.keeps_all() => {}
         Some(doubt) => made.kept = Some(doubt.clone()),
-        None => match prune(directory, &made.backup, retention) {
-            Ok(removed) => made.removed = removed,
-            Err(error) => made.failures.push(format!("older ones cannot be removed: {error}")),
-        },
+        None => {
+            if let Err(error) = prune(earlier, &made.backup, retention, &mut made.removed) {
+                made.failures.push(format!("older ones cannot be removed: {error}"));
+            }
+        }
     }
     Ok(made)
 }
 
-/// Removes the complete backups that no rule wants. Never the one that was just verified.
-fn prune(directory: &Path, newest: &Backup, retention: &Retention) -> io::Result<Vec<String>> {
-    let mut old = retention.superseded(list_backups(directory)?, newest, is_whole);
+/// Removes the complete backups that no rule wants. Never the one that was just verified; nor one that came since it was begun: the run that
+/// made that one may remove this one, and then there would be none.
+pub(super) fn prune(
+    earlier: Vec<Backup>,
+    newest: &Backup,
+    retention: &Retention,
+    removed: &mut Vec<String>,
+) -> io::Result<()> {
+    let mut old = retention.superseded(earlier, newest, is_whole);
     // A link leads to what is somewhere else.
     old.retain(|backup| backup.path.symlink_metadata().is_ok_and(|found| found.is_dir()));
-    for backup in &old {
+    for backup in old {
         // It loses its manifest first: one that is half removed is no backup.
-        fs::remove_file(backup.path.join(MANIFEST))?;
-        fs::remove_dir_all(&backup.path)?;
+        match fs::remove_file(backup.path.join(MANIFEST)).and_then(|()| fs::remove_dir_all(&backup.path)) {
+            Ok(()) => removed.push(backup.name),
+            // Another run removes it at the same time.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
     }
-    Ok(old.into_iter().map(|backup| backup.name).collect())
+    Ok(())
 }
 
 /// The backups in a directory, the newest first.

@@ -102,6 +102,42 @@ fn a_local_backup_keeps_its_time_is_copied_once_and_never_follows_a_newer_backup
 }
 
 #[test]
+fn of_two_runs_at_once_neither_removes_the_backup_of_the_other() {
+    for _ in 0..20 {
+        let directory = tempfile::tempdir().unwrap();
+        let run = |revision: i64| {
+            let content = snapshot(&[u8::try_from(revision).unwrap(); 1000]);
+            back_up(directory.path(), &content, taken(&content, revision), Some(1))
+        };
+        run(5).unwrap();
+        std::thread::scope(|both| {
+            let runs = [6, 7].map(|revision| both.spawn(move || run(revision)));
+            // The older one is refused if it is the later one.
+            let made = runs.map(|run| run.join().unwrap());
+            assert!(made.iter().all(|made| matches!(made, Ok(_) | Err(BackupError::WentBack { .. }))), "{made:?}");
+        });
+        let left = list_backups(directory.path()).unwrap();
+        assert!(left.iter().any(|backup| backup.name.ends_with("-r7") && backup.manifest.is_ok()), "{left:?}");
+    }
+}
+
+#[test]
+fn a_backup_that_came_meanwhile_is_not_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = |revision: i64| {
+        let content = snapshot(&[u8::try_from(revision).unwrap(); 1000]);
+        back_up(directory.path(), &content, taken(&content, revision), None).unwrap().backup
+    };
+    let (first, second) = (made(5), made(6));
+    let earlier = list_backups(directory.path()).unwrap();
+    let meanwhile = made(7);
+    let mut removed = Vec::new();
+    directory::prune(earlier, &second, &Retention { last: Some(1), ..Retention::default() }, &mut removed).unwrap();
+    assert_eq!(removed, [first.name]);
+    assert!(second.path.exists() && meanwhile.path.exists());
+}
+
+#[test]
 fn what_arrives_damaged_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let content = snapshot(&[7; 1000]);
