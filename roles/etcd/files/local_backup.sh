@@ -157,8 +157,19 @@ printf '{"layout":1,"cluster_id":"%s","member":"%s","is_leader":%s,"members":[%s
   write_whole "$at/$name.json" || fail "$at/$name.json cannot be written"
 rm -f "$at"/.new-*
 
+# in_doubt NAME: whether its data was not proved by a majority of the members: it may lack what the cluster has.
+in_doubt() {
+  described=$(cat "$at/$1.json")
+  majority=$(value "$described" majority)
+  compared=$(value "$described" compared)
+  [ "$(value "$described" has_leader)" = false ] || [ "${compared:-0}" -lt "${majority:-0}" ]
+}
+doubtful() { backups | while IFS= read -r one; do ! in_doubt "$one" || echo "$one"; done; }
+
 # Only now that there is a new one. Those of an earlier cluster stay: they may be all that is left of it.
-# The new one counts, but stays in any case: with a clock that went back it may be sorted first.
-backups | grep -vxF "$name" | head -n "-$((BACKUP_KEEP - 1))" | while IFS= read -r old; do rm -f "$at/$old.json" && rm -f "$at/$old.db"; done || fail "older backups of $at cannot be removed"
+# The new one counts, but stays in any case: with a clock that went back it may be sorted first. One in doubt replaces only others in doubt.
+list=backups
+! in_doubt "$name" || list=doubtful
+$list | grep -vxF "$name" | head -n "-$((BACKUP_KEEP - 1))" | while IFS= read -r old; do rm -f "$at/$old.json" && rm -f "$at/$old.db"; done || fail "older backups of $at cannot be removed"
 record ok '' || { echo "$BACKUP_DIR/last-try.json cannot be written" >&2; exit 1; }
 echo "$at/$name.db: revision $revision, $keys keys, $size bytes, the hashes of $compared members"

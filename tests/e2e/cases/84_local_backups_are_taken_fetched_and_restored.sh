@@ -89,7 +89,22 @@ for value in one two three; do
   exits 0
 done
 [ "$(copies h1 | wc -l)" = 2 ] || broken "h1 does not keep two backups"
-for h in h1 h2 h3; do on $h systemctl stop etcd etcd-backup.timer; done
+for h in h1 h2 h3; do on $h systemctl stop etcd-backup.timer; done
+# Backups of a member without a leader do not replace those that a majority has proved.
+copies h1 >"$scratch/proved"
+on h2 systemctl stop etcd
+on h3 systemctl stop etcd
+for n in 1 2 3; do
+  sleep 1.1
+  code=0
+  take h1
+  exits 0
+done
+[ "$(copies h1 | wc -l)" = 4 ] || broken "h1 does not keep two backups of each kind: $(copies h1)"
+copies h1 | sort | comm -13 - <(sort "$scratch/proved") >"$scratch/removed"
+[ ! -s "$scratch/removed" ] || broken "a proved backup was removed: $(cat "$scratch/removed")"
+copies h1 | grep -vxFf "$scratch/proved" | while read -r file; do rm "$state/h1/root${file%.db}".*; done
+on h1 systemctl stop etcd
 windlass etcd backup --local "$backups" "${deployment[@]}"
 exits 0
 says 'from the (leader|follower) h1, etcd 3.5.16, revision [0-9]+, '
