@@ -247,10 +247,14 @@ impl BackupBucket {
     /// # Errors
     /// It does not exist, is damaged, or cannot be written.
     pub async fn download(&self, name: &str, scratch: &Path) -> Result<FetchedBackup, BackupError> {
-        let staging = Staging::clean_in(scratch)?;
-        let text = self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await?;
         let path = self.address_of(name);
         let unusable = |why| BackupError::Unusable { path: path.clone(), why };
+        // Others may say what it is called, and it becomes the name of a directory.
+        if !is_name(name) {
+            return Err(unusable(format!("{name:?} is no name of a backup")));
+        }
+        let staging = Staging::clean_in(scratch)?;
+        let text = self.bucket.read_object(&self.key(name, MANIFEST), LARGEST_MANIFEST).await?;
         let manifest = parse_manifest(&text).map_err(unusable)?;
         let directory = staging.path().join(name);
         fs::create_dir(&directory).map_err(io_error(&directory))?;
