@@ -9,8 +9,8 @@ use super::Error;
 /// What the linker recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BuildInfo {
-    /// The version of Go, without `go`.
-    pub go: String,
+    /// The version of Go, without `go`. None: it was built by one without a version.
+    pub go: Option<String>,
     /// The package of the program's `main`. Empty: it was not recorded.
     pub package: String,
     /// The module with that package. None: it was built without modules.
@@ -34,6 +34,8 @@ const INLINE: u8 = 2;
 const HEADER: usize = 32;
 /// Frames the list of modules on both sides, in bytes.
 const FRAME: usize = 16;
+/// Linkers write a few dozen.
+const MOST_SECTIONS: usize = 4096;
 /// In bytes; that of kubectl is 17,000.
 const LARGEST: u64 = 16 << 20;
 
@@ -46,6 +48,10 @@ impl BuildInfo {
         let file = std::fs::File::open(path).map_err(|error| Error::io("read", path, &error))?;
         let cache = ReadCache::new(file);
         let Ok(program) = object::File::parse(&cache) else { return Ok(None) };
+        // Names are read one by one: a file made for it could have millions.
+        if program.sections().nth(MOST_SECTIONS).is_some() {
+            return Ok(None);
+        }
         let section = program.section_by_name(SECTION).filter(|section| section.size() <= LARGEST);
         Ok(section.and_then(|section| BuildInfo::parse_section(section.data().ok()?)))
     }
@@ -60,7 +66,7 @@ impl BuildInfo {
         let list = next_text(&mut rest).unwrap_or_default();
         let list = list.get(FRAME..list.len().saturating_sub(FRAME)).unwrap_or_default();
         let mut info = BuildInfo {
-            go: String::from_utf8_lossy(go).trim_start_matches("go").to_owned(),
+            go: go_version(&String::from_utf8_lossy(go)),
             package: String::new(),
             main: None,
             dependencies: Vec::new(),
@@ -70,7 +76,11 @@ impl BuildInfo {
         for line in list.lines() {
             let mut fields = line.split('\t');
             let (kind, path) = (fields.next()?, fields.next().unwrap_or_default());
-            let version = fields.next().filter(|version| version.starts_with('v')).map(str::to_owned);
+            let version = fields.next().filter(|version| is_version(version)).map(str::to_owned);
+            // A path that no module can have is of a file that was made by hand.
+            if matches!(kind, "mod" | "dep") && !is_module_path(path) {
+                continue;
+            }
             let module = GoModule { path: path.to_owned(), version };
             match kind {
                 "path" => info.package = path.to_owned(),
@@ -95,6 +105,21 @@ impl BuildInfo {
         info.dependencies.dedup();
         Some(info)
     }
+}
+
+/// The version in `go1.26.8`, or `go1.26.8 X:boringcrypto`.
+fn go_version(text: &str) -> Option<String> {
+    let version = text.split(' ').next()?.strip_prefix("go")?;
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
+}
+
+fn is_version(text: &str) -> bool {
+    text.starts_with('v') && text.chars().all(|c| c.is_ascii_alphanumeric() || "-.+".contains(c))
+}
+
+fn is_module_path(path: &str) -> bool {
+    let is_name = |name: &str| !["", ".", ".."].contains(&name) && name.chars().all(|c| c.is_ascii_graphic());
+    path.split('/').all(is_name)
 }
 
 /// A text after its length, which is a varint as in Go's package `encoding/binary`.
@@ -144,7 +169,7 @@ mod tests {
             build\t-trimpath=true\n";
         let framed = [&[7; FRAME][..], list.as_bytes(), &[8; FRAME]].concat();
         let info = BuildInfo::parse_section(&section(INLINE, &[b"go1.26.8", &framed])).unwrap();
-        assert_eq!((info.go.as_str(), info.package.as_str()), ("1.26.8", "example.com/one/cmd/one"));
+        assert_eq!((info.go.as_deref(), info.package.as_str()), (Some("1.26.8"), "example.com/one/cmd/one"));
         assert_eq!(info.main, Some(module("example.com/one", Some("v1.2.3"))));
         let expected = [
             module("example.com/b", Some("v2.0.0+incompatible")),
@@ -152,6 +177,21 @@ mod tests {
             module("k8s.io/api", None),
         ];
         assert_eq!(info.dependencies, expected);
+    }
+
+    #[test]
+    fn a_development_version_of_go_is_none() {
+        for (text, expected) in [
+            ("go1.26.8", Some("1.26.8")),
+            ("go1.26.8 X:boringcrypto", Some("1.26.8")),
+            ("go1.27rc1", Some("1.27rc1")),
+            ("devel go1.27-abcdef Fri Nov 27 10:00:00 2026 +0000", None),
+            ("", None),
+        ] {
+            assert_eq!(go_version(text).as_deref(), expected);
+        }
+        assert!(!["", "a//b", "/a", "../a", "a b", "a\u{7}"].into_iter().any(is_module_path));
+        assert!(!["v1 2", "v1#2", "1.0.0", "(devel)"].into_iter().any(is_version));
     }
 
     #[test]

@@ -2,14 +2,14 @@
 //! the same text.
 
 mod cyclonedx;
-mod package_url;
+pub(super) mod package_url;
 mod spdx;
 
 use std::collections::BTreeSet;
 
 use super::build_info::{BuildInfo, GoModule};
 use super::manifest::{Item, Manifest};
-use super::{Bundle, Error, bytes_to_hex};
+use super::{Bundle, Error, bytes_to_hex, without_login};
 
 pub use cyclonedx::cyclonedx;
 pub use spdx::spdx;
@@ -19,13 +19,13 @@ pub use spdx::spdx;
 pub struct BillOfMaterials {
     /// SHA-256 of the list of its files, in hex.
     digest: String,
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
 }
 
 /// A file of the bundle.
 #[derive(Debug)]
-struct Part {
-    item: Item,
+pub(super) struct Part {
+    pub(super) item: Item,
     /// None: it is no Go program, or does not say it.
     build_info: Option<BuildInfo>,
 }
@@ -46,7 +46,10 @@ impl BillOfMaterials {
             let path = bundle.root.join(&item.file);
             Ok(Part { item: item.clone(), build_info: BuildInfo::of_program(&path)? })
         };
-        let parts = manifest.files.iter().map(part).collect::<Result<_, Error>>()?;
+        let parts = manifest.files.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
+        if parts.is_empty() {
+            return Err(Error::new(format!("{} has no programs", bundle.name)));
+        }
         Ok(BillOfMaterials { digest: digest_of(&manifest), parts })
     }
 
@@ -57,7 +60,8 @@ impl BillOfMaterials {
 
     /// The programs that do not say what they were built from.
     pub fn silent_programs(&self) -> Vec<&str> {
-        let silent = |part: &&Part| part.is_program() && part.modules().len() < 2;
+        let is_silent = |part: &Part| part.build_info.as_ref().is_none_or(|info| info.main.is_none());
+        let silent = |part: &&Part| part.is_program() && is_silent(part);
         self.parts.iter().filter(silent).map(|part| part.item.file.as_str()).collect()
     }
 }
@@ -69,8 +73,33 @@ impl Part {
 
     fn modules(&self) -> Vec<GoModule> {
         let Some(info) = &self.build_info else { return Vec::new() };
-        let library = GoModule { path: "stdlib".to_owned(), version: Some(info.go.clone()) };
+        let library = GoModule { path: "stdlib".to_owned(), version: info.go.clone() };
         info.dependencies.iter().cloned().chain([library]).collect()
+    }
+
+    /// The module of the program itself, and those that it was built from. A program that was built from a checkout does not say its own version:
+    /// it is that of the bundle.
+    pub(super) fn own_and_modules(&self) -> Vec<GoModule> {
+        let own = self.build_info.as_ref().and_then(|info| info.main.clone());
+        let own = own
+            .map(|main| GoModule { version: main.version.or_else(|| Some(format!("v{}", self.item.version))), ..main });
+        own.into_iter().chain(self.modules()).collect()
+    }
+
+    /// Where it was downloaded, if that is an address that a document may have.
+    fn address(&self) -> Option<String> {
+        let address = without_login(self.item.source.as_ref()?);
+        let is_plain = |c: char| c.is_ascii_graphic() && !"\"<>\\^`{|}".contains(c);
+        (address.starts_with("https://") && address.chars().all(is_plain)).then_some(address)
+    }
+
+    /// The version of a package is written with escapes in its file's name.
+    fn version(&self) -> String {
+        let version = &self.item.version;
+        match self.item.component == "packages" {
+            true => percent_encoding::percent_decode_str(version).decode_utf8_lossy().into_owned(),
+            false => version.clone(),
+        }
     }
 
     /// The name of a package is in its file's name; everything else is called as the bundle does.
@@ -90,6 +119,9 @@ fn digest_of(manifest: &Manifest) -> String {
     use sha2::Digest;
     bytes_to_hex(&sha2::Sha256::digest(manifest.to_yaml().as_bytes()))
 }
+
+#[cfg(test)]
+pub(super) use tests::bill_of_module;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use super::{GoModule, Part};
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 const ENCODED_PATH: &AsciiSet = &ENCODED.remove(b'/');
 
-pub(super) fn of_module(module: &GoModule) -> String {
+pub(in crate::bundle) fn of_module(module: &GoModule) -> String {
     let path = module.path.to_lowercase();
     let path = utf8_percent_encode(&path, ENCODED_PATH);
     match &module.version {
@@ -18,35 +18,56 @@ pub(super) fn of_module(module: &GoModule) -> String {
 }
 
 /// None: nobody would know it.
-pub(super) fn of_part(part: &Part) -> Option<String> {
+pub(in crate::bundle) fn of_part(part: &Part) -> Option<String> {
     let item = &part.item;
-    let (name, version) = (utf8_percent_encode(part.name(), ENCODED), utf8_percent_encode(&item.version, ENCODED));
+    let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
+    let (name, version) = (part.name(), part.version());
+    if name.is_empty() || version.is_empty() {
+        return None;
+    }
     match item.component.as_str() {
         "crds" => None,
         "packages" => {
-            let architecture = match item.architecture.as_str() {
-                "any" => String::new(),
-                other => format!("?arch={}", utf8_percent_encode(other, ENCODED)),
-            };
+            let file = item.file.rsplit('/').next().unwrap_or(&item.file);
+            if let Some(rpm) = file.strip_suffix(".rpm") {
+                let (rest, architecture) = rpm.rsplit_once('.')?;
+                let (before, release) = rest.rsplit_once('-')?;
+                let (_, version) = before.rsplit_once('-')?;
+                let (version, architecture) = (encoded(&format!("{version}-{release}")), encoded(architecture));
+                return Some(format!("pkg:rpm/{}{}@{version}?arch={architecture}", vendor(release), encoded(name)));
+            }
+            let architecture = file.strip_suffix(".deb").and_then(|deb| deb.rsplit('_').next()).unwrap_or_default();
             // A package does not say which distribution it is of; the versions of Ubuntu do.
-            Some(match item.file.ends_with(".rpm") {
-                true => format!("pkg:rpm/{name}@{version}{architecture}"),
-                false if item.version.contains("ubuntu") => format!("pkg:deb/ubuntu/{name}@{version}{architecture}"),
-                false => format!("pkg:deb/debian/{name}@{version}{architecture}"),
-            })
+            let distribution = if version.contains("ubuntu") { "ubuntu" } else { "debian" };
+            let (name, version, architecture) =
+                (encoded(&name.to_lowercase()), encoded(&version), encoded(architecture));
+            Some(format!("pkg:deb/{distribution}/{name}@{version}?arch={architecture}"))
         }
         _ => Some(match part.build_info.as_ref().and_then(|info| Some((info, info.main.as_ref()?))) {
             Some((info, main)) => {
-                // A program that was built from a checkout does not say its own version.
-                let version = main.version.clone().unwrap_or_else(|| format!("v{}", item.version));
-                let url = of_module(&GoModule { path: main.path.clone(), version: Some(version) });
-                let inside = info.package.strip_prefix(main.path.as_str()).map(|path| path.trim_matches('/'));
-                match inside.filter(|path| !path.is_empty()) {
+                let url = part.own_and_modules().first().map(of_module).unwrap_or_default();
+                let inside = info.package.strip_prefix(main.path.as_str()).and_then(|path| path.strip_prefix('/'));
+                match inside.filter(|path| !path.split('/').any(|name| ["", ".", ".."].contains(&name))) {
                     Some(path) => format!("{url}#{}", utf8_percent_encode(path, ENCODED_PATH)),
                     None => url,
                 }
             }
-            None => format!("pkg:generic/{name}@{version}"),
+            None => format!("pkg:generic/{}@{}", encoded(name), encoded(&version)),
         }),
+    }
+}
+
+/// Who made an RPM package, by the end of its release; with a slash.
+fn vendor(release: &str) -> &'static str {
+    let ends = |mark: &str| {
+        release
+            .rsplit('.')
+            .any(|part| part.strip_prefix(mark).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
+    };
+    match () {
+        () if ends("el") => "redhat/",
+        () if ends("fc") => "fedora/",
+        () if ends("amzn") => "amazon/",
+        () => "",
     }
 }

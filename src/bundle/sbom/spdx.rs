@@ -1,8 +1,10 @@
 //! SPDX 2.3, as JSON: <https://spdx.github.io/spdx-spec/v2.3/>.
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::{BillOfMaterials, package_url};
+use crate::bundle::bytes_to_hex;
 
 /// The bill of materials of a bundle with this name. `created`: when, as RFC 3339 in UTC.
 pub fn spdx(bill: &BillOfMaterials, name: &str, created: &str) -> Value {
@@ -34,11 +36,11 @@ pub fn spdx(bill: &BillOfMaterials, name: &str, created: &str) -> Value {
     let mut relations = vec![relation("SPDXRef-DOCUMENT", "DESCRIBES", BUNDLE)];
     for (index, part) in bill.parts.iter().enumerate() {
         let reference = file_reference(index);
-        let mut described = package(&reference, part.name(), Some(&part.item.version), package_url::of_part(part));
+        let mut described = package(&reference, part.name(), Some(&part.version()), package_url::of_part(part));
         described["packageFileName"] = part.item.file.as_str().into();
         described["checksums"] = json!([{"algorithm": "SHA256", "checksumValue": part.item.sha256}]);
-        if let Some(source) = part.item.source.as_ref().filter(|source| source.starts_with("https://")) {
-            described["downloadLocation"] = source.as_str().into();
+        if let Some(address) = part.address() {
+            described["downloadLocation"] = address.into();
         }
         described["comment"] = format!("architecture: {}", part.item.architecture).into();
         packages.push(described);
@@ -58,9 +60,15 @@ pub fn spdx(bill: &BillOfMaterials, name: &str, created: &str) -> Value {
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": name,
-        "documentNamespace": format!("urn:windlass:bundle:sha256:{}", bill.digest),
+        "documentNamespace": format!("urn:windlass:bundle:sha256:{}", namespace(bill, name, created)),
         "creationInfo": {"created": created, "creators": [format!("Tool: windlass-{}", env!("CARGO_PKG_VERSION"))]},
         "packages": packages,
         "relationships": relations,
     })
+}
+
+/// Of everything that makes a document another one.
+fn namespace(bill: &BillOfMaterials, name: &str, created: &str) -> String {
+    let all = [bill.digest.as_str(), name, created, env!("CARGO_PKG_VERSION")].join("\n");
+    bytes_to_hex(&Sha256::digest(all.as_bytes()))
 }

@@ -31,17 +31,16 @@ enum SbomFormat {
 pub(super) fn print_sbom(args: &SbomArgs) -> Result<ExitCode, CliError> {
     let bill = BillOfMaterials::of_bundle(&open_to_look(&args.bundle)?).map_err(failure)?;
     let name = args.bundle.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy().into_owned());
+    let name = name.strip_suffix(".tar.zst").unwrap_or(&name);
     let document = match args.output {
-        SbomFormat::Cyclonedx => cyclonedx(&bill, &name),
-        SbomFormat::Spdx => spdx(&bill, &name, &created()?),
+        SbomFormat::Cyclonedx => cyclonedx(&bill, name),
+        SbomFormat::Spdx => spdx(&bill, name, &created()?),
     };
     print(format!("{}\n", plain_json(&format!("{document:#}"))))?;
     let silent = bill.silent_programs();
     if !silent.is_empty() {
-        note(&format!(
-            "warning: not listed is what these programs were built from, as they do not say it: {}",
-            silent.join(", ")
-        ));
+        let silent = silent.join(", ");
+        note(&format!("warning: these programs do not record their modules, so the list has none of them: {silent}"));
     }
     Ok(ExitCode::Ok)
 }
