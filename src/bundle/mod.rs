@@ -15,6 +15,7 @@ mod signature;
 mod signers;
 mod trust;
 mod versions;
+mod vulnerabilities;
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -39,6 +40,7 @@ pub(crate) use scan::{is_script, package_named};
 pub use seal::{Seal, SignatureFile};
 pub use signature::{NAMESPACE, signature_text, signed_data};
 pub use trust::{RequiredSigners, SignatureVerdict};
+pub use vulnerabilities::{Severity, VexDocument, Vulnerability, VulnerabilityDatabase, VulnerabilityReport};
 
 /// What is wrong with a bundle, for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

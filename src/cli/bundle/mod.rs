@@ -6,6 +6,7 @@ mod image;
 mod sbom;
 mod sign;
 mod verify;
+mod vulnerabilities;
 
 use std::path::{Path, PathBuf};
 
@@ -35,6 +36,8 @@ enum BundleCommand {
     Diff(diff::DiffArgs),
     /// Print a bill of materials: programs, the modules they were built from, packages
     Sbom(sbom::SbomArgs),
+    /// List known vulnerabilities of the modules of Go programs; exit code 0: none counts, 1: some do, 2: something cannot be read
+    Vulnerabilities(vulnerabilities::VulnerabilitiesArgs),
     /// Write a container image of windlass with bundles in it, for an operator in a cluster
     Image(image::ImageArgs),
 }
@@ -54,6 +57,7 @@ pub(super) fn run_bundle_command(args: &BundleArgs) -> Result<ExitCode, CliError
         BundleCommand::Verify(args) => verify::verify_bundle(args),
         BundleCommand::Diff(args) => diff::diff_bundles(args),
         BundleCommand::Show(named) => show(&named.bundle),
+        BundleCommand::Vulnerabilities(args) => vulnerabilities::list_vulnerabilities(args),
         BundleCommand::Sbom(args) => sbom::print_sbom(args),
         BundleCommand::Image(image) => image::write_image(image),
     }
