@@ -117,6 +117,8 @@ pub struct Storage {
     /// A directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
+    #[x_kube(validation = Rule::new("!self.matches('^[^/]*:')")
+        .message("a path of snapshots must be a directory: buckets and other hosts are s3 and ssh; put ./ before a name with a colon"))]
     pub path: Option<String>,
     /// A bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -74,6 +74,14 @@ back_up --keep 3
 exits 2
 back_up --recipient age1x
 exits 2
+back_up --s3-encryption AES256
+exits 1
+says 'need a place on the command line'
+sed 's#{path: backups}#{path: "s3://backups/here"}#' "$d/prod.yaml" >"$d/other.yaml"
+windlass etcd backup -f "$d/other.yaml" --playbooks "$ROOT/playbooks"
+[ "$code" != 0 ] || broken "a bucket was taken for a directory"
+says 'a path of snapshots must be a directory'
+rm "$d/other.yaml"
 
 echo "== one that fails does not keep the others from being taken, and is no success"
 echo wrong >"$d/secret"
@@ -86,7 +94,8 @@ back_up --only bucket
 exits 1
 rm "$d/secret"
 back_up --only here --only bucket
-exits 1
+exits 2
+says "^$d/backups/[0-9TZ]+-r[0-9]+$"
 says "EtcdBackup bucket: secretKey: the file $d/secret: "
 sed -i "s#$fingerprint#SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA#" "$d/prod.yaml"
 back_up --only other

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::anyhow;
 use clap::Args;
 
 use super::documented::{DocumentedBackup, read_documented_backups};
@@ -48,6 +49,10 @@ pub(super) struct BackupArgs {
 /// Takes a snapshot and keeps it. The exit code is 1 if there is no backup; if it is complete, 2 if something else failed, also in one of
 /// several places, 4 if a host did not answer.
 pub(super) fn run_backup(args: &BackupArgs) -> Result<ExitCode, CliError> {
+    if args.places.is_empty() && (args.s3.is_given() || args.write.is_given()) {
+        let hint = "hint: an EtcdBackup says it: storage.s3.virtualHost and storage.s3.encryption";
+        return Err(anyhow!("--s3-virtual-host and --s3-encryption need a place on the command line\n{hint}").into());
+    }
     let stores: Result<Vec<BackupStore>, CliError> =
         args.places.iter().map(|place| args.s3.backup_store(place, Some(&args.write))).collect();
     let stores = BackupStores { stores: stores?, scratch: scratch_directory()? };
@@ -100,16 +105,15 @@ async fn take_documented(
 ) -> Result<ExitCode, CliError> {
     let documents = read_documented_backups(file, &args.only, site).await?;
     let (mut is_taken, mut codes) = (false, Vec::new());
-    for DocumentedBackup { name, store, recipients, retention, rehearses } in documents {
-        let stores = BackupStores { stores: vec![store], scratch: request.stores.scratch.clone() };
-        let rehearses = request.rehearses || rehearses && !request.is_local;
-        let request = BackupRequest { stores: &stores, retention, recipients: &recipients, rehearses, ..request };
-        match take(request, site, control).await {
+    for (name, document) in documents {
+        match take_document(document, request, site, control).await {
             Ok(ExitCode::Interrupted) => return Ok(ExitCode::Interrupted),
             Ok(code) => {
                 is_taken = true;
                 codes.push(code);
             }
+            // What is wrong with the inventory is wrong for all of them.
+            Err(error @ CliError::Written(_)) if !is_taken => return Err(error),
             Err(error) => {
                 let error = match error {
                     CliError::Other(error) => CliError::Other(error.context(format!("EtcdBackup {name}"))),
@@ -122,6 +126,19 @@ async fn take_documented(
     }
     let worst = [ExitCode::Failed, ExitCode::Unreachable].into_iter().find(|code| codes.contains(code));
     Ok(if is_taken { worst.unwrap_or(ExitCode::Ok) } else { ExitCode::Error })
+}
+
+async fn take_document(
+    document: Result<DocumentedBackup, anyhow::Error>,
+    request: BackupRequest<'_>,
+    site: &Site,
+    control: &Control,
+) -> Result<ExitCode, CliError> {
+    let DocumentedBackup { store, recipients, retention, rehearses } = document?;
+    let stores = BackupStores { stores: vec![store], scratch: request.stores.scratch.clone() };
+    let rehearses = request.rehearses || rehearses && !request.is_local;
+    take(BackupRequest { stores: &stores, retention, recipients: &recipients, rehearses, ..request }, site, control)
+        .await
 }
 
 fn describe(made: &BackupResult) -> String {

@@ -16,22 +16,22 @@ use crate::resource::{EtcdBackupSpec, NamedResource, Resource, Trust, load_resou
 
 /// An `EtcdBackup` whose secrets were read.
 pub(super) struct DocumentedBackup {
-    pub name: String,
     pub store: BackupStore,
     pub recipients: Recipients,
     pub retention: Retention,
     pub rehearses: bool,
 }
 
-/// Reads the `EtcdBackup`s of a file, those with these names or all. Suspended ones are left out, unless they are named.
+/// Reads the `EtcdBackup`s of a file, those with these names or all; or why one cannot be used, such as a secret that cannot be read. Suspended
+/// ones are left out, unless they are named.
 ///
 /// # Errors
-/// The file has none of them, one is for another deployment, or a secret of it cannot be read.
+/// The file has none of them, or one is for another deployment.
 pub(super) async fn read_documented_backups(
     file: &Path,
     names: &[String],
     site: &Site,
-) -> Result<Vec<DocumentedBackup>, CliError> {
+) -> Result<Vec<(String, Result<DocumentedBackup, anyhow::Error>)>, CliError> {
     if file.to_string_lossy().starts_with(LIVE) {
         let hint = "hint: name a place, or let the operator take the backups of an API";
         return Err(anyhow!("{} has no EtcdBackup that can be read here\n{hint}", file.display()).into());
@@ -42,27 +42,25 @@ pub(super) async fn read_documented_backups(
     // Secrets of a Kubernetes cluster, and programs, are waited for here, and not in the runtime.
     let read = tokio::task::spawn_blocking(move || {
         let chosen = choose(load_resources(&path, &allowed)?, &path, &names)?;
-        let open = |backup: NamedResource<EtcdBackupSpec>| {
+        let open = |backup: &NamedResource<EtcdBackupSpec>| {
             let access = DocumentAccess {
-                read_secret: &|reference| read_referenced_secret(&backup, reference, &keyring),
+                read_secret: &|reference| read_referenced_secret(backup, reference, &keyring),
                 surroundings: &surroundings,
                 confined: None,
             };
-            let wrong = |why: String| anyhow!("EtcdBackup {}: {why}", backup.name);
-            let store = match (access.remote_store(&backup.spec).map_err(wrong)?, &backup.spec.storage.path) {
+            let store = match (access.remote_store(&backup.spec)?, &backup.spec.storage.path) {
                 (Some(store), _) => store,
                 (None, Some(directory)) => BackupStore::Directory(backup.resolve_beside(directory)),
-                (None, None) => return Err(wrong("it has no storage".to_owned())),
+                (None, None) => return Err("it has no storage".to_owned()),
             };
             Ok(DocumentedBackup {
                 store,
-                recipients: documented_recipients(&backup.spec).map_err(wrong)?,
+                recipients: documented_recipients(&backup.spec)?,
                 retention: documented_retention(&backup.spec),
                 rehearses: backup.spec.rehearse,
-                name: backup.name,
             })
         };
-        Ok(chosen.into_iter().map(open).collect::<Result<Vec<_>, anyhow::Error>>()?)
+        Ok(chosen.iter().map(|backup| (backup.name.clone(), open(backup).map_err(anyhow::Error::msg))).collect())
     });
     read.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
@@ -85,18 +83,6 @@ fn choose(
     if backups.is_empty() {
         return Err(anyhow!("{file} has no EtcdBackup\nhint: name a place, or add one to the file"));
     }
-    for backup in &backups {
-        if !deployments.contains(&(backup.namespace.clone(), backup.spec.deployment.clone())) {
-            let (name, of) = (&backup.name, &backup.spec.deployment);
-            return Err(anyhow!(
-                "the EtcdBackup {name} is for {of}, and {file} has no KarmadaDeployment of that name and namespace"
-            ));
-        }
-        if backup.trust == Trust::Foreign {
-            let hint = "hint: review the document and remove uid, resourceVersion and managedFields from its metadata";
-            return Err(anyhow!("the EtcdBackup {} was exported from an API\n{hint}", backup.name));
-        }
-    }
     if let Some(unknown) = names.iter().find(|name| !backups.iter().any(|backup| backup.name == **name)) {
         let all: Vec<&str> = backups.iter().map(|backup| backup.name.as_str()).collect();
         return Err(anyhow!("{file} has no EtcdBackup {unknown}\nhint: it has {}", all.join(", ")));
@@ -108,6 +94,21 @@ fn choose(
         }
         names => names.is_empty() || names.contains(&backup.name),
     });
+    for backup in &backups {
+        if !deployments.contains(&(backup.namespace.clone(), backup.spec.deployment.clone())) {
+            let (name, of) = (&backup.name, &backup.spec.deployment);
+            return Err(anyhow!(
+                "the EtcdBackup {name} is for {of}, and {file} has no KarmadaDeployment of that name and namespace"
+            ));
+        }
+        if backups.iter().filter(|other| other.name == backup.name).count() > 1 {
+            return Err(anyhow!("{file} has the EtcdBackup {} more than once", backup.name));
+        }
+        if backup.trust == Trust::Foreign {
+            let hint = "hint: review the document and remove uid, resourceVersion and managedFields from its metadata";
+            return Err(anyhow!("the EtcdBackup {} was exported from an API\n{hint}", backup.name));
+        }
+    }
     match backups.is_empty() {
         true => Err(anyhow!(
             "all EtcdBackups of {file} are suspended: no backup was taken\nhint: --only NAME takes one in any case"
@@ -156,8 +157,12 @@ mod tests {
         let unknown = chosen(&[("a", "prod", "small", ""), ("c", "prod", "small", "")], &["d"]).unwrap_err();
         assert_eq!(unknown, "prod.yaml has no EtcdBackup d\nhint: it has a, c");
         for of in [("a", "prod", "large", ""), ("a", "test", "small", "")] {
-            let other = chosen(&[("c", "prod", "small", ""), of], &["c"]).unwrap_err();
+            let both = [("c", "prod", "small", ""), of];
+            let other = chosen(&both, &[]).unwrap_err();
             assert!(other.starts_with("the EtcdBackup a is for "), "{other}");
+            assert_eq!(chosen(&both, &["c"]).unwrap(), ["c"]);
         }
+        let twice = chosen(&[("c", "prod", "small", ""), ("c", "prod", "small", "")], &[]).unwrap_err();
+        assert_eq!(twice, "prod.yaml has the EtcdBackup c more than once");
     }
 }

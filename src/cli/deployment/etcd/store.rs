@@ -30,7 +30,17 @@ pub(super) struct S3WriteArgs {
 /// What begins the name of a place in a bucket.
 const SCHEME: &str = "s3://";
 
+impl S3WriteArgs {
+    pub(super) fn is_given(&self) -> bool {
+        self.s3_encryption.is_some()
+    }
+}
+
 impl S3Args {
+    pub(super) fn is_given(&self) -> bool {
+        self.s3_virtual_host
+    }
+
     /// A place for backups.
     pub(super) fn backup_store(&self, text: &str, write: Option<&S3WriteArgs>) -> Result<BackupStore, CliError> {
         if text.starts_with(SSH_SCHEME) {
