@@ -22,7 +22,7 @@ for command in downgrade upgrade; do
   "$ROOT/tests/etcd-binaries" $release || broken "there is no etcd $release"
   change $command $release --yes
   exits 2
-  says "the restore of $(basename "$backup") was not released: its old data could not be moved back to etcd ${release%.*}. Nothing has been changed"
+  says "the restore of $(basename "$backup") is not released: after this change, its old data could no longer be moved back. Nothing has been changed"
 done
 versions_are 3.6.15 3.6.0
 
