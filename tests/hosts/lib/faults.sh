@@ -42,14 +42,19 @@ verb_heal() {
   forget_neighbours "$1"
 }
 
-between() {
-  local action=$1 a=$2 b=${3:?needs two hosts}
-  known "$b"
-  ip netns exec "$(netns_of "$a")" iptables "$action" INPUT -s "$(address_of "$b")" -j DROP
-  ip netns exec "$(netns_of "$b")" iptables "$action" INPUT -s "$(address_of "$a")" -j DROP
+# deaf ACTION HOST OTHER: the rule by which a host does not hear another one.
+deaf() { ip netns exec "$(netns_of "$2")" iptables "$1" INPUT -s "$(address_of "$3")" -j DROP; }
+verb_split() {
+  known "${2:?split: from which other host?}"
+  deaf -I "$1" "$2"
+  deaf -I "$2" "$1"
 }
-verb_split() { between -I "$@"; }
-verb_join() { between -D "$@"; }
+# Of two that hear each other, there is nothing to undo.
+verb_join() {
+  known "${2:?join: with which other host?}"
+  ! deaf -C "$1" "$2" 2>/dev/null || deaf -D "$1" "$2"
+  ! deaf -C "$2" "$1" 2>/dev/null || deaf -D "$2" "$1"
+}
 
 verb_slow() { tc qdisc replace dev "$(link_of "$1")" root tbf rate "${2:?slow: which rate?}" burst 64k latency 200ms; }
 verb_fast() { tc qdisc del dev "$(link_of "$1")" root; }
