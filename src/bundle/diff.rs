@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::manifest::{Item, Manifest};
+use super::package_file::PackageFile;
 
 /// How two bundles differ. The fields are those of the JSON.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -93,8 +94,8 @@ struct Key<'a> {
 impl<'a> Key<'a> {
     fn of(item: &'a Item) -> Key<'a> {
         let base = item.file.rsplit('/').next().unwrap_or(&item.file);
-        // curl_7.88.1-10_amd64.deb
-        let name = if item.component == "packages" { base.split('_').next().unwrap_or(base) } else { base };
+        let package = PackageFile::parse_file_name(base).filter(|_| item.component == "packages");
+        let name = package.map_or(base, |package| package.name);
         Key { component: &item.component, architecture: &item.architecture, name }
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::manifest::{ANY, Item, MANIFEST, Manifest};
+use super::package_file::PackageFile;
 use super::seal::is_signature;
 use super::{Error, ProgramQuery, elf, file_digest, versions};
 
@@ -117,8 +118,8 @@ fn classify(root: &Path, file: &Path) -> Result<Option<Candidate>, Error> {
         let (component, architecture) = (component.to_owned(), architecture.to_owned());
         Some(Candidate { component, architecture, file: file.to_owned(), version })
     };
-    if let Some((version, architecture)) = package_named(name) {
-        return Ok(candidate("packages", architecture, Some(version)));
+    if let Some(package) = PackageFile::parse_file_name(name) {
+        return Ok(candidate("packages", package.architecture_in_bundle(), Some(package.version.to_owned())));
     }
     let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
     if is_yaml {
@@ -136,25 +137,6 @@ fn classify(root: &Path, file: &Path) -> Result<Option<Candidate>, Error> {
 /// Whether a file begins with `#!`.
 pub(crate) fn is_script(path: &Path) -> Result<bool, Error> {
     begins_with(path, b"#!")
-}
-
-/// Version and architecture of a package, from its file's name.
-pub(crate) fn package_named(name: &str) -> Option<(String, &str)> {
-    let (version, architecture) = if let Some(name) = name.strip_suffix(".deb") {
-        let mut parts = name.splitn(3, '_').skip(1);
-        (parts.next()?, parts.next()?)
-    } else {
-        let (rest, architecture) = name.strip_suffix(".rpm")?.rsplit_once('.')?;
-        let (rest, release) = rest.rsplit_once('-')?;
-        (&rest[rest.rfind('-')? + 1..rest.len()], if release.is_empty() { "" } else { architecture })
-    };
-    let architecture = match architecture {
-        "all" | "noarch" => ANY,
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    Some((version.to_owned(), architecture))
 }
 
 fn begins_with(path: &Path, marks: &[u8]) -> Result<bool, Error> {

@@ -9,8 +9,8 @@ use super::fetch::{Client, DownloadError, DownloadRequest};
 use super::image::{self, FromImage};
 use super::members::{self, ExtractedMember};
 use crate::bundle::{
-    ANY, Error, Item, MANIFEST, Manifest, Origin, RecipeSource, architecture_of, file_digest, hex_of, is_archive,
-    is_plain, is_script, pack, package_named, scan, without_login,
+    ANY, Error, Item, MANIFEST, Manifest, Origin, PackageFile, RecipeSource, architecture_of, file_digest, hex_of,
+    is_archive, is_plain, is_script, pack, scan, without_login,
 };
 use crate::http::Url;
 
@@ -222,8 +222,9 @@ fn placed(taken: &ExtractedMember, source: &RecipeSource, whole: &Path) -> Resul
             return Err(Error::new(format!("{origin}: {} is not below a directory crds", taken.name)));
         }
         ("crds".to_owned(), version.clone(), ANY.to_owned(), file)
-    } else if let Some((version, architecture)) = package_named(base) {
-        ("packages".to_owned(), version, architecture.to_owned(), format!("packages/{base}"))
+    } else if let Some(package) = PackageFile::parse_file_name(base) {
+        let (version, architecture) = (package.version.to_owned(), package.architecture_in_bundle().to_owned());
+        ("packages".to_owned(), version, architecture, format!("packages/{base}"))
     } else {
         let real = match architecture_of(&taken.path)? {
             Some(real) => real,

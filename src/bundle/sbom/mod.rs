@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use super::build_info::{BuildInfo, GoModule};
 use super::manifest::{Item, Manifest};
+use super::package_file::PackageFile;
 use super::{Bundle, Error, bytes_to_hex, without_login};
 
 pub use cyclonedx::cyclonedx;
@@ -93,7 +94,13 @@ impl Part {
         (address.starts_with("https://") && address.chars().all(is_plain)).then_some(address)
     }
 
-    /// The version of a package is written with escapes in its file's name.
+    /// What the file's name says, if it is a package.
+    fn package(&self) -> Option<PackageFile<'_>> {
+        let file = self.item.file.rsplit('/').next().filter(|_| self.item.component == "packages")?;
+        PackageFile::parse_file_name(file)
+    }
+
+    /// The version of a package is written with escapes in its file's name, from where the bundle has it.
     fn version(&self) -> String {
         let version = &self.item.version;
         match self.item.component == "packages" {
@@ -102,16 +109,9 @@ impl Part {
         }
     }
 
-    /// The name of a package is in its file's name; everything else is called as the bundle does.
+    /// A package is called as its file's name says; everything else, as the bundle does.
     fn name(&self) -> &str {
-        if self.item.component != "packages" {
-            return &self.item.component;
-        }
-        let file = self.item.file.rsplit('/').next().unwrap_or(&self.item.file);
-        match file.strip_suffix(".rpm") {
-            Some(rpm) => rpm.rsplitn(3, '-').nth(2).unwrap_or(rpm),
-            None => file.split('_').next().unwrap_or(file),
-        }
+        self.package().map_or(&self.item.component, |package| package.name)
     }
 }
 

@@ -28,19 +28,15 @@ pub(in crate::bundle) fn of_part(part: &Part) -> Option<String> {
     match item.component.as_str() {
         "crds" => None,
         "packages" => {
-            let file = item.file.rsplit('/').next().unwrap_or(&item.file);
-            if let Some(rpm) = file.strip_suffix(".rpm") {
-                let (rest, architecture) = rpm.rsplit_once('.')?;
-                let (before, release) = rest.rsplit_once('-')?;
-                let (_, version) = before.rsplit_once('-')?;
-                let (version, architecture) = (encoded(&format!("{version}-{release}")), encoded(architecture));
-                return Some(format!("pkg:rpm/{}{}@{version}?arch={architecture}", vendor(release), encoded(name)));
+            let package = part.package()?;
+            let architecture = encoded(package.architecture);
+            if let Some(release) = package.release {
+                let (vendor, version) = (vendor(release), encoded(&format!("{version}-{release}")));
+                return Some(format!("pkg:rpm/{vendor}{}@{version}?arch={architecture}", encoded(name)));
             }
-            let architecture = file.strip_suffix(".deb").and_then(|deb| deb.rsplit('_').next()).unwrap_or_default();
             // A package does not say which distribution it is of; the versions of Ubuntu do.
             let distribution = if version.contains("ubuntu") { "ubuntu" } else { "debian" };
-            let (name, version, architecture) =
-                (encoded(&name.to_lowercase()), encoded(&version), encoded(architecture));
+            let (name, version) = (encoded(&name.to_lowercase()), encoded(&version));
             Some(format!("pkg:deb/{distribution}/{name}@{version}?arch={architecture}"))
         }
         _ => Some(match part.build_info.as_ref().and_then(|info| Some((info, info.main.as_ref()?))) {
