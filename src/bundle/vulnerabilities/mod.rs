@@ -73,7 +73,7 @@ impl VulnerabilityReport {
         database: &VulnerabilityDatabase,
         vex: &VexDocument,
     ) -> VulnerabilityReport {
-        let mut found: BTreeMap<(String, String, Vec<String>, Option<String>), Vulnerability> = BTreeMap::new();
+        let mut found: BTreeMap<(String, String, BTreeSet<String>, Option<String>), Vulnerability> = BTreeMap::new();
         let mut unknown = BTreeSet::new();
         for part in &bill.parts {
             let program = package_url::of_part(part).unwrap_or_default();
@@ -83,16 +83,21 @@ impl VulnerabilityReport {
                     continue;
                 };
                 let url = package_url::of_module(&module);
-                for finding in merge_aliases(&database.of_module(&module, &version)) {
-                    let names: Vec<&str> = finding.ids.iter().map(String::as_str).collect();
+                for Advisory { ids, severity, fixed, summary } in merge_aliases(&database.of_module(&module, &version))
+                {
+                    let names: Vec<&str> = ids.iter().map(String::as_str).collect();
                     let reason = vex.reason(&names, &program, &url);
                     let written = module.version.clone().unwrap_or_default();
-                    let key = (module.path.clone(), written.clone(), finding.ids.clone(), reason.clone());
+                    let key = (module.path.clone(), written.clone(), ids.clone(), reason.clone());
                     let entry = found.entry(key).or_insert_with(|| Vulnerability {
+                        ids: ids.into_iter().collect(),
+                        severity,
                         module: module.path.clone(),
                         version: written,
+                        fixed,
+                        summary,
+                        files: Vec::new(),
                         not_affected: reason,
-                        ..finding
                     });
                     entry.files.push(part.item.file.clone());
                 }
@@ -117,35 +122,36 @@ impl VulnerabilityReport {
     }
 }
 
-/// Records of several databases about the same vulnerability are one.
-fn merge_aliases(records: &[(&osv::OsvRecord, Option<String>)]) -> Vec<Vulnerability> {
-    let mut merged: Vec<(BTreeSet<String>, Vulnerability)> = Vec::new();
+/// What the records of several databases say of one vulnerability.
+struct Advisory {
+    ids: BTreeSet<String>,
+    severity: Option<Severity>,
+    fixed: Option<String>,
+    summary: String,
+}
+
+/// Records with a name in common are about the same vulnerability.
+fn merge_aliases(records: &[(&osv::OsvRecord, Option<String>)]) -> Vec<Advisory> {
+    let mut merged: Vec<Advisory> = Vec::new();
     for (record, fixed) in records {
-        let mut names: BTreeSet<String> = record.aliases.iter().cloned().chain([record.id.clone()]).collect();
-        let mut own = Vulnerability {
-            ids: Vec::new(),
+        let mut own = Advisory {
+            ids: record.aliases.iter().cloned().chain([record.id.clone()]).collect(),
             severity: record.severity(),
-            module: String::new(),
-            version: String::new(),
             fixed: fixed.clone(),
             summary: record.summary.clone(),
-            files: Vec::new(),
-            not_affected: None,
         };
         // Two that were apart may be one by this record.
-        for (others, other) in merged.extract_if(.., |(others, _)| !others.is_disjoint(&names)).collect::<Vec<_>>() {
-            names.extend(others);
+        for other in merged.extract_if(.., |other| !other.ids.is_disjoint(&own.ids)).collect::<Vec<_>>() {
+            own.ids.extend(other.ids);
             own.severity = own.severity.max(other.severity);
             own.fixed = own.fixed.or(other.fixed);
             if own.summary.is_empty() {
                 own.summary = other.summary;
             }
         }
-        merged.push((names, own));
+        merged.push(own);
     }
-    let named =
-        |(names, own): (BTreeSet<String>, Vulnerability)| Vulnerability { ids: names.into_iter().collect(), ..own };
-    merged.into_iter().map(named).collect()
+    merged
 }
 
 #[cfg(test)]

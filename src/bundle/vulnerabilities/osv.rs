@@ -99,8 +99,8 @@ impl VulnerabilityDatabase {
                 let entries = std::fs::read_dir(&path).map_err(|error| Error::io("read", &path, &error))?;
                 for entry in entries {
                     let entry = entry.map_err(|error| Error::io("read", &path, &error))?;
-                    let is_record = entry.path().extension().is_some_and(|end| end == "json");
-                    // Links are not followed: one may lead back.
+                    let is_record = entry.path().extension().is_some_and(|end| end == "json") && entry.path().is_file();
+                    // Links to directories are not followed: one may lead back.
                     if is_record || entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                         left.push(entry.path());
                     }

@@ -130,6 +130,7 @@ fn a_database_is_a_file_or_a_directory_and_nothing_else() {
     fs::write(at("osv/a.json"), record("GO-1", &[], "example.com/m", &all, None).to_string()).unwrap();
     fs::write(at("osv/more/b.json"), record("GO-2", &[], "example.com/n", &all, None).to_string()).unwrap();
     fs::write(at("osv/README"), "not a record").unwrap();
+    std::os::unix::fs::symlink("..", at("osv/more/back.json")).unwrap();
     let database = VulnerabilityDatabase::read_database(&at("osv")).unwrap();
     assert_eq!((database.record_count(), database.newest.as_str()), (2, "2026-11-01T00:00:00Z"));
     fs::write(at("osv/c.json"), "{\"id\": ").unwrap();

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::super::{CliError, ExitCode, print, say};
-use super::{failure, open_to_look};
+use super::super::{CliError, ExitCode, print};
+use super::{exit_as_diff, failure, open_to_look};
 use crate::bundle::{BundleDiff, ChangedItem, Item, Manifest};
 use crate::report::{one_line, plain_json};
 
@@ -30,14 +30,7 @@ enum DiffFormat {
 
 /// Runs the sub-command; its exit codes are those of diff.
 pub(super) fn diff_bundles(args: &DiffArgs) -> Result<ExitCode, CliError> {
-    match compare(args) {
-        Ok(true) => Ok(ExitCode::Ok),
-        Ok(false) => Ok(ExitCode::Error),
-        Err(error) => {
-            say(&error);
-            Ok(ExitCode::Usage)
-        }
-    }
+    Ok(exit_as_diff(compare(args)))
 }
 
 fn compare(args: &DiffArgs) -> Result<bool, CliError> {

@@ -107,6 +107,18 @@ fn table(files: &[Item]) -> String {
     lines.collect()
 }
 
+/// Exit codes as those of diff: 0 nothing was found, 1 something was, 2 it could not be compared. `nothing`: whether nothing was found.
+fn exit_as_diff(nothing: Result<bool, CliError>) -> ExitCode {
+    match nothing {
+        Ok(true) => ExitCode::Ok,
+        Ok(false) => ExitCode::Error,
+        Err(error) => {
+            super::say(&error);
+            ExitCode::Usage
+        }
+    }
+}
+
 fn failure(error: crate::bundle::Error) -> CliError {
     let hint = error.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
     anyhow::anyhow!("{}{hint}", error.message).into()

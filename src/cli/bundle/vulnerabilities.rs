@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::super::{CliError, ExitCode, note, print, say};
-use super::{failure, open_to_look};
+use super::super::{CliError, ExitCode, note, print};
+use super::{exit_as_diff, failure, open_to_look};
 use crate::bundle::{
     BillOfMaterials, Severity, VexDocument, Vulnerability, VulnerabilityDatabase, VulnerabilityReport,
 };
@@ -46,14 +46,7 @@ enum VulnerabilitiesFormat {
 
 /// Runs the sub-command.
 pub(super) fn list_vulnerabilities(args: &VulnerabilitiesArgs) -> Result<ExitCode, CliError> {
-    match compare(args) {
-        Ok(true) => Ok(ExitCode::Ok),
-        Ok(false) => Ok(ExitCode::Error),
-        Err(error) => {
-            say(&error);
-            Ok(ExitCode::Usage)
-        }
-    }
+    Ok(exit_as_diff(compare(args)))
 }
 
 /// Whether nothing counts.
