@@ -173,16 +173,19 @@ fn why_not(server: &Server, run: RunId, plan: &AnyPlan) -> Result<Option<(&'stat
         let command = work.sub_command();
         if let Some(later) = later_run(server, (plan.deployment(), command), run, Some(false))? {
             let what = match work {
-                PlannedWork::Apply => "an apply has",
-                PlannedWork::Upgrade => "an upgrade has",
-                PlannedWork::Rollback => "a rollback has",
-                PlannedWork::Certificates => "a renewal of certificates has",
-                PlannedWork::EtcdDefrag => "a defragmentation of etcd has",
-                PlannedWork::EtcdUpgrade => "an upgrade of etcd has",
-                PlannedWork::EtcdDowngrade => "a downgrade of etcd has",
+                PlannedWork::Apply => "an apply",
+                PlannedWork::Upgrade => "an upgrade",
+                PlannedWork::Rollback => "a rollback",
+                PlannedWork::Certificates => "a renewal of certificates",
+                PlannedWork::EtcdDefrag => "a defragmentation of etcd",
+                PlannedWork::EtcdUpgrade => "an upgrade of etcd",
+                PlannedWork::EtcdDowngrade => "a downgrade of etcd",
             };
-            let detail = format!("{what} begun since it was made (run {})", later.start.id);
-            return Ok(Some(("PlanIsOld", detail)));
+            let id = later.start.id;
+            return Ok(Some(match later.running {
+                true => ("AlreadyRunning", format!("{what} is under way (run {id})")),
+                false => ("PlanIsOld", format!("{what} has begun since it was made (run {id})")),
+            }));
         }
     }
     Ok(None)
@@ -238,7 +241,11 @@ pub(super) fn approved_plan(
         return Err(Problem::conflict("PlanIsOld", "the plan was made from another file").with_hint("make a new plan"));
     }
     if let Some((code, detail)) = why_not(server, run, plan)? {
-        let hint = if code == "PlanIsOld" { "make a new plan" } else { "mend what it says, and make a new plan" };
+        let hint = match code {
+            "PlanIsOld" => "make a new plan",
+            "AlreadyRunning" => "wait until it has ended, and make a new plan",
+            _ => "mend what it says, and make a new plan",
+        };
         return Err(Problem::conflict(code, detail).with_hint(hint));
     }
     let made = server.stores.with_store(|store| store.read_run(run))?.ok_or_else(no_plan)?;

@@ -127,7 +127,7 @@ async fn an_old_or_refused_plan_is_not_applied() {
     let (newest, digest) = save(&fixture, &differs, 20);
     let mut store = fixture.store();
     let apply = start_run(store.as_mut(), "apply", Some("prod"), 30);
-    assert_eq!(approve(&fixture, &token, &newest, &digest, &[]).await.code(), "PlanIsOld", "an apply has begun");
+    assert_eq!(approve(&fixture, &token, &newest, &digest, &[]).await.code(), "AlreadyRunning");
     end_run(store.as_mut(), apply);
     assert_eq!(approve(&fixture, &token, &newest, &digest, &[]).await.code(), "PlanIsOld", "an apply has ended");
 }
