@@ -73,7 +73,7 @@ impl VulnerabilityReport {
         database: &VulnerabilityDatabase,
         vex: &VexDocument,
     ) -> VulnerabilityReport {
-        let mut found: BTreeMap<(String, String, BTreeSet<String>, Option<String>), Vulnerability> = BTreeMap::new();
+        let mut found: BTreeMap<(String, String, BTreeSet<&str>, Option<String>), Vulnerability> = BTreeMap::new();
         let mut unknown = BTreeSet::new();
         for part in &bill.parts {
             let program = package_url::of_part(part).unwrap_or_default();
@@ -83,19 +83,32 @@ impl VulnerabilityReport {
                     continue;
                 };
                 let url = package_url::of_module(&module);
-                for Advisory { ids, severity, fixed, summary } in merge_aliases(&database.of_module(&module, &version))
-                {
-                    let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-                    let reason = vex.reason(&names, &program, &url);
+                for Advisory { ids, records } in merge_aliases(&database.of_module(&module, &version)) {
+                    let judged = records.iter().map(|record| (*record, why_harmless(record, vex, &program, &url)));
+                    let (counting, harmless): (Vec<_>, Vec<_>) = judged.partition(|(_, reason)| reason.is_none());
+                    // It counts as long as one of its records does.
+                    let (records, reason) = match counting.is_empty() {
+                        false => (counting, None),
+                        true => {
+                            let reasons: BTreeSet<&str> =
+                                harmless.iter().flat_map(|(_, reasons)| reasons.iter().flatten().copied()).collect();
+                            let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+                            (harmless, Some(reasons))
+                        }
+                    };
+                    let records: Vec<&osv::OsvRecord> = records.into_iter().map(|(record, _)| record).collect();
+                    let severity = records.iter().filter_map(|record| record.severity()).max();
+                    let fixed = osv::fixed_after(&records, &module.path, &version);
+                    let summary = records.iter().map(|record| &record.summary).find(|summary| !summary.is_empty());
                     let written = module.version.clone().unwrap_or_default();
                     let key = (module.path.clone(), written.clone(), ids.clone(), reason.clone());
                     let entry = found.entry(key).or_insert_with(|| Vulnerability {
-                        ids: ids.into_iter().collect(),
+                        ids: ids.into_iter().map(str::to_owned).collect(),
                         severity,
                         module: module.path.clone(),
                         version: written,
                         fixed,
-                        summary,
+                        summary: summary.cloned().unwrap_or_default(),
                         files: Vec::new(),
                         not_affected: reason,
                     });
@@ -123,31 +136,36 @@ impl VulnerabilityReport {
 }
 
 /// What the records of several databases say of one vulnerability.
-struct Advisory {
-    ids: BTreeSet<String>,
-    severity: Option<Severity>,
-    fixed: Option<String>,
-    summary: String,
+struct Advisory<'a> {
+    ids: BTreeSet<&'a str>,
+    records: Vec<&'a osv::OsvRecord>,
+}
+
+/// Why the vulnerabilities of a record do not count for a program and a module of it. None: at least one counts. Names that begin with
+/// CVE are of one vulnerability each, and a record may have several.
+fn why_harmless<'a>(
+    record: &osv::OsvRecord,
+    vex: &'a VexDocument,
+    program: &str,
+    module: &str,
+) -> Option<Vec<&'a str>> {
+    let names: Vec<&str> = record.names().collect();
+    let several: Vec<&str> = names.iter().copied().filter(|name| name.starts_with("CVE-")).collect();
+    if several.len() < 2 {
+        return vex.reason(&names, program, module).map(|reason| vec![reason]);
+    }
+    several.iter().map(|name| vex.reason(&[name, &record.id], program, module)).collect()
 }
 
 /// Records with a name in common are about the same vulnerability.
-fn merge_aliases(records: &[(&osv::OsvRecord, Option<String>)]) -> Vec<Advisory> {
-    let mut merged: Vec<Advisory> = Vec::new();
-    for (record, fixed) in records {
-        let mut own = Advisory {
-            ids: record.aliases.iter().cloned().chain([record.id.clone()]).collect(),
-            severity: record.severity(),
-            fixed: fixed.clone(),
-            summary: record.summary.clone(),
-        };
+fn merge_aliases<'a>(records: &[&'a osv::OsvRecord]) -> Vec<Advisory<'a>> {
+    let mut merged: Vec<Advisory<'_>> = Vec::new();
+    for record in records {
+        let mut own = Advisory { ids: record.names().collect(), records: vec![record] };
         // Two that were apart may be one by this record.
         for other in merged.extract_if(.., |other| !other.ids.is_disjoint(&own.ids)).collect::<Vec<_>>() {
             own.ids.extend(other.ids);
-            own.severity = own.severity.max(other.severity);
-            own.fixed = own.fixed.or(other.fixed);
-            if own.summary.is_empty() {
-                own.summary = other.summary;
-            }
+            own.records.extend(other.records);
         }
         merged.push(own);
     }

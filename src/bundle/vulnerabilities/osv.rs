@@ -144,19 +144,39 @@ impl VulnerabilityDatabase {
         self.records.push(record);
     }
 
-    /// Those that a version of a module has, each with the first version that has it no longer.
-    pub(super) fn of_module(&self, module: &GoModule, version: &Version) -> Vec<(&OsvRecord, Option<String>)> {
+    /// Those that a version of a module has, by their ids.
+    pub(super) fn of_module(&self, module: &GoModule, version: &Version) -> Vec<&OsvRecord> {
         let records = self.by_module.get(&module.path).into_iter().flatten().map(|index| &self.records[*index]);
-        let of_record = |record: &OsvRecord| -> Option<Option<String>> {
-            let affected = record.affected.iter().filter(|it| it.is_of_go() && it.package.name == module.path);
-            let found: Vec<&Affected> = affected.filter(|it| it.has(version)).collect();
-            (!found.is_empty()).then(|| found.iter().find_map(|it| it.fixed_after(version)))
-        };
-        records.filter_map(|record| Some((record, of_record(record)?))).collect()
+        let mut found: Vec<&OsvRecord> = records.filter(|record| record.has(&module.path, version)).collect();
+        found.sort_by(|a, b| a.id.cmp(&b.id));
+        found
     }
 }
 
+/// The first version of a module after another one that none of these records is about.
+pub(super) fn fixed_after(records: &[&OsvRecord], module: &str, version: &Version) -> Option<String> {
+    let affected = records.iter().flat_map(|record| record.of_module(module));
+    let events = affected.flat_map(Affected::comparable).flat_map(|range| &range.events);
+    let fixed = events.filter_map(|event| parse_version(event.fixed.as_ref()?));
+    let later = fixed.filter(|fixed| fixed.cmp_precedence(version).is_gt());
+    let free = later.filter(|fixed| !records.iter().any(|record| record.has(module, fixed)));
+    free.min_by(Version::cmp_precedence).map(|version| version.to_string())
+}
+
 impl OsvRecord {
+    fn of_module(&self, module: &str) -> impl Iterator<Item = &Affected> {
+        self.affected.iter().filter(move |it| it.is_of_go() && it.package.name == module)
+    }
+
+    fn has(&self, module: &str, version: &Version) -> bool {
+        self.of_module(module).any(|it| it.has(version))
+    }
+
+    /// Its names in all databases.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.aliases.iter().chain([&self.id]).map(String::as_str)
+    }
+
     pub(super) fn severity(&self) -> Option<Severity> {
         Severity::parse_severity(self.database_specific.severity.as_str()?)
     }
@@ -169,23 +189,17 @@ impl Affected {
 
     fn has(&self, version: &Version) -> bool {
         let is_listed = |listed: &String| parse_version(listed).is_some_and(|it| it.cmp_precedence(version).is_eq());
-        self.versions.iter().any(is_listed) || self.semantic().any(|range| range.has(version))
+        self.versions.iter().any(is_listed) || self.comparable().any(|range| range.has(version))
     }
 
-    fn semantic(&self) -> impl Iterator<Item = &Range> {
-        self.ranges.iter().filter(|range| range.kind == "SEMVER")
-    }
-
-    fn fixed_after(&self, version: &Version) -> Option<String> {
-        let events = self.semantic().flat_map(|range| &range.events);
-        let fixed = events.filter_map(|event| parse_version(event.fixed.as_ref()?));
-        let later = fixed.filter(|fixed| fixed.cmp_precedence(version).is_gt());
-        later.min_by(Version::cmp_precedence).map(|version| version.to_string())
+    /// The others are ranges of commits.
+    fn comparable(&self) -> impl Iterator<Item = &Range> {
+        self.ranges.iter().filter(|range| range.kind != "GIT")
     }
 }
 
 impl Range {
-    /// As the specification evaluates a range: the last event at or before the version counts.
+    /// As the specification evaluates a range: the last event at or before the version counts. What cannot be read counts as affected.
     fn has(&self, version: &Version) -> bool {
         let mut events: Vec<(Version, bool)> = Vec::new();
         let mut is_affected = false;
@@ -193,7 +207,10 @@ impl Range {
             match introduced.as_deref() {
                 // Before all versions.
                 Some("0") => is_affected = true,
-                Some(text) => events.extend(parse_version(text).map(|it| (it, true))),
+                Some(text) => match parse_version(text) {
+                    Some(introduced) => events.push((introduced, true)),
+                    None => is_affected = true,
+                },
                 None => {}
             }
             events.extend(fixed.as_deref().and_then(parse_version).map(|it| (it, false)));
@@ -210,9 +227,10 @@ impl Range {
     }
 }
 
-/// A semantic version, with or without a `v`; or one of Go itself, such as `1.26`, `1.27rc1` or `1.26.8 X:boringcrypto`.
+/// A semantic version, with or without a `v`; or one of Go itself, such as `1.26`, `go1.26`, `1.27rc1` or `1.26.8 X:boringcrypto`.
 pub(super) fn parse_version(text: &str) -> Option<Version> {
-    let text = text.split(' ').next()?.trim_start_matches('v');
+    let text = text.split(' ').next()?;
+    let text = text.strip_prefix("go").or(text.strip_prefix('v')).unwrap_or(text);
     if let Ok(version) = Version::parse(text) {
         return Some(version);
     }

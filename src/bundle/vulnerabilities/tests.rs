@@ -104,11 +104,96 @@ fn what_somebody_has_found_harmless_does_not_count() {
 }
 
 #[test]
+fn the_newest_statement_counts() {
+    let records = [record("GO-1", &["CVE-1"], "example.com/m", &json!([{"introduced": "0"}]), None)];
+    let statement = |name: &str, status: &str, timestamp: Option<&str>| {
+        let mut statement = json!({"vulnerability": {"name": name}, "products": [{"@id": "pkg:golang/example.com/m"}], "status": status});
+        if let Some(timestamp) = timestamp {
+            statement["timestamp"] = json!(timestamp);
+        }
+        statement
+    };
+    let counting = |statements: &[Value]| ids(&report("v1.0.0", &records, &json!(statements)), Severity::Low).len();
+    let (old, new) = (Some("2026-01-01T00:00:00Z"), Some("2026-01-01T00:30:00-01:00"));
+    for (status, expected) in [("affected", 1), ("under_investigation", 1), ("fixed", 0)] {
+        assert_eq!(counting(&[statement("CVE-1", "not_affected", None), statement("GO-1", status, None)]), expected);
+        assert_eq!(counting(&[statement("GO-1", status, new), statement("CVE-1", "not_affected", old)]), expected);
+    }
+    assert_eq!(counting(&[statement("CVE-1", "affected", None), statement("CVE-1", "not_affected", None)]), 0);
+    let directory = tempfile::tempdir().unwrap();
+    let vex = directory.path().join("vex.json");
+    fs::write(&vex, json!({"statements": [statement("CVE-1", "fixed", Some("yesterday"))]}).to_string()).unwrap();
+    let refused = VexDocument::read_vex(&vex).unwrap_err().message;
+    assert!(refused.contains("yesterday is no timestamp"), "{refused}");
+}
+
+#[test]
+fn a_harmless_vulnerability_does_not_make_another_one_harmless() {
+    let all = json!([{"introduced": "0"}]);
+    let records = [
+        record("GHSA-A", &["CVE-A"], "example.com/m", &all, Some("LOW")),
+        record("GHSA-B", &["CVE-B"], "example.com/m", &all, Some("CRITICAL")),
+        record("GO-1", &["CVE-A", "GHSA-A", "CVE-B", "GHSA-B"], "example.com/m", &all, None),
+    ];
+    let harmless = |names: &[&str]| {
+        let statement = |name: &&str| json!({"vulnerability": {"name": name}, "products": [{"@id": "pkg:golang/example.com/m"}], "status": "not_affected"});
+        let statements: Vec<Value> = names.iter().map(statement).collect();
+        report("v1.0.0", &records, &json!(statements))
+    };
+    assert_eq!(ids(&harmless(&[]), Severity::Critical).len(), 1);
+    assert_eq!(ids(&harmless(&["CVE-A"]), Severity::Critical).len(), 1);
+    // What is left is as severe as what is left.
+    let low = harmless(&["CVE-B"]);
+    assert_eq!((ids(&low, Severity::Medium).len(), ids(&low, Severity::Low).len()), (0, 1));
+    assert!(ids(&harmless(&["CVE-A", "CVE-B"]), Severity::Low).is_empty());
+    // The record of the Go project alone names two.
+    let alone = |name: &str| {
+        let statement = json!([{"vulnerability": {"name": name}, "products": [{"@id": "pkg:golang/example.com/m"}], "status": "not_affected"}]);
+        ids(&report("v1.0.0", &records[2..], &statement), Severity::Low).len()
+    };
+    assert_eq!((alone("CVE-A"), alone("GHSA-A"), alone("GO-1")), (1, 1, 0));
+}
+
+#[test]
+fn the_version_to_go_to_is_free_of_the_vulnerability() {
+    let until = |id: &str, fixed: &str| {
+        record(id, &["CVE-1"], "example.com/m", &json!([{"introduced": "0"}, {"fixed": fixed}]), None)
+    };
+    for (one, two) in [("GO-1", "GHSA-1"), ("GHSA-1", "GO-1")] {
+        let found = report("v1.0.0", &[until(one, "1.24.5"), until(two, "1.30.0")], &json!([]));
+        assert_eq!(found.vulnerabilities[0].fixed.as_deref(), Some("1.30.0"));
+    }
+    let mut two_blocks = until("GO-1", "1.24.7");
+    let other = until("GO-1", "1.26.0")["affected"][0].clone();
+    two_blocks["affected"].as_array_mut().unwrap().push(other);
+    assert_eq!(report("v1.0.0", &[two_blocks], &json!([])).vulnerabilities[0].fixed.as_deref(), Some("1.26.0"));
+}
+
+#[test]
+fn a_range_that_cannot_be_read_counts_as_affected() {
+    for (introduced, version, expected) in [
+        ("go1.20", "v1.19.0", 0),
+        ("go1.20", "v1.20.0", 1),
+        ("1.20.0.1", "v1.19.0", 1),
+        ("", "v1.19.0", 1),
+        ("1.20.0.1", "v1.30.0", 0),
+    ] {
+        let events = json!([{"introduced": introduced}, {"fixed": "1.30.0"}]);
+        let found = report(version, &[record("GO-1", &[], "example.com/m", &events, None)], &json!([]));
+        assert_eq!(found.vulnerabilities.len(), expected, "{introduced} {version}");
+    }
+    let mut of_ecosystem = record("GO-1", &[], "example.com/m", &json!([{"introduced": "0"}]), None);
+    of_ecosystem["affected"][0]["ranges"][0]["type"] = json!("ECOSYSTEM");
+    assert_eq!(report("v1.0.0", &[of_ecosystem], &json!([])).vulnerabilities.len(), 1);
+}
+
+#[test]
 fn versions_of_go_itself_are_read() {
     for (text, expected) in [
         ("1.26.8", "1.26.8"),
         ("1.20", "1.20.0"),
         ("1.27rc1", "1.27.0-rc.1"),
+        ("go1.20", "1.20.0"),
         ("1.26.8 X:boringcrypto", "1.26.8"),
         ("v1.2.3+incompatible", "1.2.3+incompatible"),
     ] {

@@ -2,15 +2,21 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use chrono::{DateTime, FixedOffset};
+use serde::{Deserialize, Deserializer, de};
 
 use crate::bundle::Error;
 
 /// Vulnerabilities that do not count, with the reason.
 #[derive(Debug, Default, Deserialize)]
 pub struct VexDocument {
+    /// When it was made.
+    #[serde(default, deserialize_with = "moment")]
+    timestamp: Option<Moment>,
     statements: Vec<Statement>,
 }
+
+type Moment = DateTime<FixedOffset>;
 
 #[derive(Debug, Deserialize)]
 struct Statement {
@@ -22,6 +28,8 @@ struct Statement {
     justification: Option<String>,
     #[serde(default)]
     impact_statement: Option<String>,
+    #[serde(default, deserialize_with = "moment")]
+    timestamp: Option<Moment>,
 }
 
 /// An earlier version of the format had a text in the place of a map.
@@ -53,33 +61,49 @@ impl VexDocument {
             .map_err(|error| Error::new(format!("{} is no document of OpenVEX: {error}", path.display())))
     }
 
-    /// Why a vulnerability with these names does not count for a program and a module of it, by their package URLs. None: it counts.
-    pub(super) fn reason(&self, names: &[&str], program: &str, module: &str) -> Option<String> {
+    /// Why a vulnerability does not count for a program and a module of it, by their package URLs. None: it counts, because the newest
+    /// statement about one of its names says so, or there is none.
+    pub(super) fn reason(&self, names: &[&str], program: &str, module: &str) -> Option<&str> {
         let concerns = |statement: &&Statement| {
-            let name = match &statement.vulnerability {
-                Name::Text(name) | Name::Map { name } => name.as_str(),
-            };
-            let is_meant = |product: &Product| match product {
-                Product::Text(id) => is_same(id, program) || is_same(id, module),
-                Product::Map { id, subcomponents } if subcomponents.is_empty() => {
-                    is_same(id, program) || is_same(id, module)
-                }
-                Product::Map { id, subcomponents } => {
-                    let is_part = |part: &Product| match part {
-                        Product::Text(id) | Product::Map { id, .. } => is_same(id, module),
-                    };
-                    is_same(id, program) && subcomponents.iter().any(is_part)
-                }
-            };
-            names.contains(&name)
-                && ["not_affected", "fixed"].contains(&statement.status.as_str())
-                && statement.products.iter().any(is_meant)
+            names.contains(&statement.name()) && statement.products.iter().any(|product| product.means(program, module))
         };
-        // The last one that is about it counts, as later statements replace earlier ones.
-        let statement = self.statements.iter().rfind(concerns)?;
-        let why = statement.justification.as_ref().or(statement.impact_statement.as_ref());
-        Some(why.unwrap_or(&statement.status).clone())
+        // Of the same moment, the later one in the document.
+        let newest = self.statements.iter().filter(concerns).max_by_key(|it| it.timestamp.or(self.timestamp))?;
+        let why = newest.justification.as_deref().or(newest.impact_statement.as_deref());
+        matches!(newest.status.as_str(), "not_affected" | "fixed").then(|| why.unwrap_or(&newest.status))
     }
+}
+
+impl Statement {
+    fn name(&self) -> &str {
+        let (Name::Text(name) | Name::Map { name }) = &self.vulnerability;
+        name
+    }
+}
+
+impl Product {
+    fn means(&self, program: &str, module: &str) -> bool {
+        match self {
+            Product::Map { id, subcomponents } if !subcomponents.is_empty() => {
+                is_same(id, program) && subcomponents.iter().any(|part| is_same(part.id(), module))
+            }
+            Product::Text(id) | Product::Map { id, .. } => is_same(id, program) || is_same(id, module),
+        }
+    }
+
+    fn id(&self) -> &str {
+        let (Product::Text(id) | Product::Map { id, .. }) = self;
+        id
+    }
+}
+
+/// RFC 3339.
+fn moment<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Moment>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    text.map(|text| {
+        DateTime::parse_from_rfc3339(&text).map_err(|_| de::Error::custom(format!("{text} is no timestamp")))
+    })
+    .transpose()
 }
 
 /// Whether a package URL of a statement means another one: one without a version means all versions.
