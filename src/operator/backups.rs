@@ -119,12 +119,12 @@ pub(super) fn recency(backups: &[Arc<EtcdBackup>], now: Seconds) -> Recency {
         let status = backup.status.clone().unwrap_or_default();
         let success = status.last_success_time.as_deref().map(seconds_of);
         newest = newest.max(success);
+        if backup.spec.suspend {
+            continue;
+        }
         let ended = status.completion_time.as_deref().map(seconds_of);
         if let (Some(why), true) = (&status.message, ended > success) {
             return Recency::Failed(format!("{}: {why}", backup.name_any()));
-        }
-        if backup.spec.suspend {
-            continue;
         }
         let since = success.unwrap_or_else(|| created(backup));
         let last = Last { time: since, is_open: false, failed: None };

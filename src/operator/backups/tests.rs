@@ -146,6 +146,9 @@ fn backups_are_recent_unless_one_failed_or_is_overdue() {
     let status = json!({"lastSuccessTime": "2026-11-27T02:31:00Z"});
     let suspended = backup(json!({"schedule": "30 2 * * *", "suspend": true}), status);
     assert!(word(&[suspended]).starts_with("recent"));
+    let status = json!({"completionTime": "2026-11-28T02:31:00Z", "message": "BackupFailed: no"});
+    let suspended = backup(json!({"schedule": "30 2 * * *", "suspend": true}), status);
+    assert!(word(&[good.clone(), suspended]).starts_with("recent"), "nobody tries it again");
     let status = json!({
         "lastSuccessTime": "2026-11-27T02:31:00Z", "completionTime": "2026-11-28T02:31:00Z", "message": "BackupFailed: no",
     });
