@@ -1,5 +1,6 @@
 //! One deployment, again and again: what is known of it goes to [`decide`], and what that says is done.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -222,15 +223,13 @@ impl Target<'_> {
 
     async fn create_apply(&self, digest: &str) -> Result<(), Error> {
         let start = format!("{}-apply-{}", self.name, digest.get(..10).unwrap_or(digest));
-        let number = |run: &Arc<Run>| run.name_any().strip_prefix(&start)?.strip_prefix('-')?.parse::<u64>().ok();
         // Whatever they are about: names are taken once in a namespace.
         let runs = self.context.runs.state();
-        let last =
-            runs.iter().filter(|run| run.namespace().as_deref() == Some(self.namespace)).filter_map(number).max();
-        let last = last.unwrap_or_default();
+        let of_namespace = runs.iter().filter(|run| run.namespace().as_deref() == Some(self.namespace));
+        let name = next_name(&start, &of_namespace.map(|run| run.name_any()).collect());
         let run = Run {
             metadata: ObjectMeta {
-                name: Some(format!("{start}-{}", last.saturating_add(1))),
+                name: Some(name),
                 namespace: Some(self.namespace.to_owned()),
                 labels: Some([(DEPLOYMENT.to_owned(), self.name.to_owned())].into()),
                 owner_references: self.deployment.owner_ref(&()).map(|owner| vec![owner]),
@@ -313,5 +312,29 @@ async fn write_look(api: &Api<KarmadaDeployment>, name: &str, look: Look) -> kub
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             written => return written.map(drop),
         }
+    }
+}
+
+/// A name that no Run has: the start with the number after the highest one. Others choose names of Runs, too, so the highest number of
+/// all may not leave any after it.
+fn next_name(start: &str, taken: &BTreeSet<String>) -> String {
+    let number = |name: &String| name.strip_prefix(start)?.strip_prefix('-')?.parse::<u32>().ok();
+    let highest = taken.iter().filter_map(number).max().unwrap_or_default();
+    let names = (u64::from(highest) + 1..).map(|number| format!("{start}-{number}"));
+    names.into_iter().find(|name| !taken.contains(name)).expect("there are more numbers than Runs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_leave_a_name() {
+        let named = |taken: &[&str]| next_name("p-apply-1", &taken.iter().map(ToString::to_string).collect());
+        assert_eq!(named(&[]), "p-apply-1-1");
+        assert_eq!(named(&["p-apply-1-1", "p-apply-1-7", "p-apply-12-9", "q-apply-1-8", "p-apply-1-x"]), "p-apply-1-8");
+        assert_eq!(named(&["p-apply-1-1", "p-apply-1-18446744073709551615"]), "p-apply-1-2");
+        let last = "p-apply-1-4294967295";
+        assert_eq!(named(&[last, "p-apply-1-4294967296"]), "p-apply-1-4294967297");
     }
 }
