@@ -50,7 +50,9 @@ pub enum BackupError {
          installed from, or leave --credentials out", path.display()
     )]
     NoCredentials { path: PathBuf },
-    #[error("credentials are kept in encrypted backups only\nhint: --recipient AGE1... names who can decrypt them")]
+    #[error(
+        "credentials are kept in encrypted backups only\nhint: name who can decrypt them: --recipient AGE1..., or spec.recipients of an EtcdBackup"
+    )]
     CredentialsInClear,
     #[error("the credentials have {} MiB, which is too much for a backup\nhint: remove what is not one from their directory", size >> 20)]
     LargeCredentials { size: u64 },
