@@ -40,6 +40,9 @@ pub struct Vulnerability {
     pub not_affected: Option<String>,
 }
 
+/// A module, its version, the names of a vulnerability, and why it does not count.
+type FindingKey<'a> = (String, String, BTreeSet<&'a str>, Option<String>);
+
 /// What was found, and what could not be compared. The fields are those of the JSON.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VulnerabilityReport {
@@ -73,7 +76,7 @@ impl VulnerabilityReport {
         database: &VulnerabilityDatabase,
         vex: &VexDocument,
     ) -> VulnerabilityReport {
-        let mut found: BTreeMap<(String, String, BTreeSet<&str>, Option<String>), Vulnerability> = BTreeMap::new();
+        let mut found: BTreeMap<FindingKey<'_>, Vulnerability> = BTreeMap::new();
         let mut unknown = BTreeSet::new();
         for part in &bill.parts {
             let program = package_url::of_part(part).unwrap_or_default();
