@@ -13,8 +13,9 @@ use std::time::SystemTime;
 
 use tokio::sync::{mpsc, watch};
 use windlass::deployment::apply::{Agreement, Answer, Proposal, Question};
+use windlass::deployment::plan::PlanRequest;
 use windlass::deployment::stage::Stage;
-use windlass::deployment::{Control, LockRequest, Outcome, Progress, Run, Site, planning};
+use windlass::deployment::{Control, Error, LockRequest, Outcome, Progress, Run, Site, planning};
 use windlass::engine::{Defaults, TimedEvent};
 use windlass::launch;
 use windlass::runs::RunId;
@@ -93,14 +94,17 @@ fn ending(when: fn(&Progress) -> bool, end: End) -> Control {
 async fn cancelled(site: &Site, request: &LockRequest, end: End) {
     let (control, ..) = control();
     let planning = ending(|one| matches!(one, Progress::Planning(_)), end);
-    assert!(planning::plan(site, None, &planning).await.unwrap().is_none(), "{end:?}: there is a plan");
+    assert!(
+        planning::plan(site, PlanRequest::default(), &planning).await.unwrap().is_none(),
+        "{end:?}: there is a plan"
+    );
     // While another run holds the lock, this would be refused.
-    let proposal = Proposal::make(site, None, None, request, &control).await.unwrap().unwrap();
+    let proposal = Proposal::make(site, None, PlanRequest::default(), request, &control).await.unwrap().unwrap();
     let agreed = Agreement { plan: true, removals: 0 };
     let applying = ending(|one| matches!(one, Progress::Applying { .. }), end);
     let answer = proposal.apply(agreed, request, &applying).await.unwrap();
     assert_eq!(answer, Answer::Done(Outcome::Interrupted), "{end:?}");
-    let next = Proposal::make(site, None, None, request, &control).await.unwrap().unwrap();
+    let next = Proposal::make(site, None, PlanRequest::default(), request, &control).await.unwrap().unwrap();
     let journal = next.interrupted.expect("the journal is not closed");
     assert_eq!(journal.open_stage(), Some(Stage::Etcd), "{end:?}: {journal:?}");
     assert!(!journal.done && !journal.failed, "{end:?}: {journal:?}");
@@ -113,9 +117,10 @@ async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     for end in [End::AfterTasks, End::AtOnce] {
         cancelled(&site, &request, end).await;
     }
-    let plan = planning::plan(&site, None, &control).await.expect("a plan").expect("nobody ended it");
+    let plan = planning::plan(&site, PlanRequest::default(), &control).await.expect("a plan").expect("nobody ended it");
     assert_eq!(plan.stages_to_run(), [Stage::Etcd]);
-    let proposal = Proposal::make(&site, Some(plan), None, &request, &control).await.unwrap().unwrap();
+    let proposal =
+        Proposal::make(&site, Some(plan), PlanRequest::default(), &request, &control).await.unwrap().unwrap();
     let none = Agreement { plan: false, removals: 0 };
     let asked = proposal.apply(none, &request, &control).await.unwrap();
     assert_eq!(asked, Answer::Asks(vec![Question::Apply]));
@@ -123,7 +128,7 @@ async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let answer = proposal.apply(Agreement { plan: true, ..none }, &request, &control).await.unwrap();
     assert_eq!(answer, Answer::Done(Outcome::Ok));
     assert!(events.try_recv().is_ok(), "no event was sent");
-    let again = Proposal::make(&site, None, None, &request, &control).await.unwrap().unwrap();
+    let again = Proposal::make(&site, None, PlanRequest::default(), &request, &control).await.unwrap().unwrap();
     assert!(again.interrupted.is_none(), "the journal is not closed");
     assert_eq!(again.apply(none, &request, &control).await.unwrap(), Answer::Nothing);
     let reported = reported.lock().clone();
@@ -171,7 +176,10 @@ async fn a_phase_reads_the_inventory_once() {
     }
     assert_eq!(reads(), 1);
 
-    let plan = planning::plan(&site, None, &control).await.unwrap().expect("nobody ended it");
+    let plan = planning::plan(&site, PlanRequest::default(), &control).await.unwrap().expect("nobody ended it");
     assert!(plan.refused().is_some(), "the host cannot be reached");
-    assert_eq!(reads(), 2);
+    let unknown = PlanRequest { remove_by_force: vec!["nobody".into()], ..PlanRequest::default() };
+    let refused = planning::plan(&site, unknown, &control).await.unwrap_err();
+    assert!(matches!(refused, Error::NoSuchMember { member } if member == "nobody"));
+    assert_eq!(reads(), 3);
 }

@@ -151,7 +151,7 @@ fn launched(
 
 /// Asks the control plane for its members; refuses to remove more of them than `most`.
 fn find_members(job: &mut Job, most: usize) -> Result<(), CliError> {
-    let warning = launch::wait(async || members::find_members(job).await.map_err(CliError::from))?;
+    let warning = launch::wait(async || members::find_members(job, &[]).await.map_err(CliError::from))?;
     warning.iter().for_each(|warning| super::warn(warning));
     match members::too_many(&job.inventory, most) {
         None => Ok(()),

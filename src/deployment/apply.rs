@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
-use super::plan::{ASKED, Plan, PlannedStage, StageState, asked, moved};
+use super::plan::{ASKED, Plan, PlanRequest, PlannedStage, StageState, asked, moved};
 use super::recorded_operation::RecordedOperation;
 use super::stage::{self, Stage};
 use super::{Deployment, Error, Phase, Run, Site, planning};
@@ -55,14 +55,14 @@ pub enum Answer {
 }
 
 impl<'s> Proposal<'s> {
-    /// Makes a plan for the hosts of a pattern or for all, or takes one that was saved. None: the caller cancelled it.
+    /// Makes the wanted plan, or takes one that was saved. None: the caller cancelled it.
     ///
     /// # Errors
     /// The deployment cannot be read, is paused, locked by another run, its hosts' names were exchanged, or the pattern names no host.
     pub async fn make(
         site: &'s Site,
         saved: Option<Plan>,
-        limit: Option<String>,
+        wanted: PlanRequest,
         request: &LockRequest,
         control: &Control,
     ) -> Result<Option<Proposal<'s>>, Error> {
@@ -75,7 +75,7 @@ impl<'s> Proposal<'s> {
         let is_saved = saved.is_some();
         let plan = match saved {
             Some(plan) => plan,
-            None => match planning::make_plan(&phase, &deployment, limit, control).await? {
+            None => match planning::make_plan(&phase, &deployment, wanted, control).await? {
                 Some(plan) => plan,
                 None => return Ok(None),
             },
@@ -152,8 +152,8 @@ impl<'s> Proposal<'s> {
         // The request is what the plan showed; hosts may have changed meanwhile.
         if !self.saved && self.plan.observed.get(ASKED) == now.get(ASKED) {
             control.report_progress(Progress::PlanningAgain);
-            let limit = self.plan.reach.limit.clone();
-            let Some(again) = planning::make_plan(&phase, &self.deployment, limit, control).await? else {
+            let wanted = self.plan.reach.request();
+            let Some(again) = planning::make_plan(&phase, &self.deployment, wanted, control).await? else {
                 return Ok(None);
             };
             if again.stages == self.plan.stages && again.reach == self.plan.reach {
@@ -280,7 +280,8 @@ impl<'a> Stages<'a> {
             false => self.plan.reach.pattern_of_hooks(stage),
         };
         let hold = Some(self.lock.hold().clone());
-        let run = Run { playbook: Some(playbook), hold, limit, ..Run::default() };
+        let remove_by_force = self.plan.reach.remove_by_force.clone();
+        let run = Run { playbook: Some(playbook), hold, limit, remove_by_force, ..Run::default() };
         let job = phase.job(run, self.control).await?;
         if stage == Stage::Removals {
             refuse_unplanned(self.plan.removals(), &stage.hosts(&job.inventory))?;

@@ -81,6 +81,10 @@ pub enum Error {
     OtherHosts { name: String },
     #[error("--limit {limit} names no host of the inventory")]
     NoHostWithin { limit: String },
+    #[error("{member} is still a member: remove its lines before you remove it by force")]
+    StillMember { member: String },
+    #[error("{member} cannot be removed by force: windlass knows no such member of the control plane")]
+    NoSuchMember { member: String },
     #[error("the deployment is named {name}, not {typed}; windlass {done} nothing")]
     WrongName { name: String, typed: String, done: &'static str },
 }

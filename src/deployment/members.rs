@@ -35,11 +35,12 @@ pub fn concern(job: &Job) -> bool {
 }
 
 /// Reads the Clusters of the control plane, and adds the result to the job's inventory. Without a deployment nothing
-/// is done; what cannot be known leaves `del_member` empty, and the warning that is returned says why.
+/// is done; what cannot be known leaves `del_member` empty, and the warning that is returned says why. `by_force`: members
+/// to remove even if they do not answer, beside those that the resource names.
 ///
 /// # Errors
 /// A Cluster's name cannot be the name of a host.
-pub async fn find_members(job: &mut Job) -> Result<Option<String>, Diagnostic> {
+pub async fn find_members(job: &mut Job, by_force: &[String]) -> Result<Option<String>, Diagnostic> {
     let Some(deployment) = job.inventory.deployments.first() else { return Ok(None) };
     let name = deployment.name.clone();
     let found = match kubeconfig(&job.inventory) {
@@ -54,10 +55,14 @@ pub async fn find_members(job: &mut Job) -> Result<Option<String>, Diagnostic> {
             .map_err(|why| format!("cannot list the members of {name}, so windlass removes none: {why}")),
     };
     let none = ControlPlaneClusters { joined: Vec::new(), foreign: Vec::new() };
-    let (standing, warning) = match found {
+    let (mut standing, warning) = match found {
         Ok(standing) => (standing, None),
         Err(why) => (none, Some(why)),
     };
+    let by_force = [by_force, &deployment.spec.remove_by_force].concat();
+    for cluster in standing.joined.iter_mut().filter(|cluster| by_force.contains(&cluster.name)) {
+        cluster.vars.push((variable::MEMBER_FORCE.to_owned(), true.into()));
+    }
     job.inventory.put_clusters(&standing)?;
     Ok(warning)
 }

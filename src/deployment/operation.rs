@@ -378,7 +378,8 @@ impl<'s> PreparedOperation<'s> {
     ) -> Result<crate::engine::Job, Error> {
         let playbook = site.playbook_path(operation.playbook());
         let hold = lock.map(|lock| lock.hold().clone());
-        let run = Run { playbook: Some(&playbook), check: lock.is_none(), vars: operation.vars(), hold, limit: None };
+        let run =
+            Run { playbook: Some(&playbook), check: lock.is_none(), vars: operation.vars(), hold, ..Run::default() };
         phase.job(run, control).await
     }
 }

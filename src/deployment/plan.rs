@@ -68,6 +68,15 @@ pub struct Plan {
 /// the resource and of files; layout 4 has which stages wait for others, and which hosts are left out.
 pub const LAYOUT: u32 = 4;
 
+/// What a plan is asked for, beside the deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanRequest {
+    /// A host pattern, as for Ansible's `--limit`. None: all hosts.
+    pub limit: Option<String>,
+    /// Members to remove even if they do not answer, as `spec.removeByForce` says for a resource.
+    pub remove_by_force: Vec<String>,
+}
+
 /// The hosts that a plan is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetHosts {
@@ -78,9 +87,17 @@ pub struct TargetHosts {
     /// Hosts outside of the limit that do not answer. Members and add-ons get nothing through them.
     #[serde(default)]
     pub silent_outside: Vec<String>,
+    /// Members that are removed even if they do not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove_by_force: Vec<String>,
 }
 
 impl TargetHosts {
+    /// The request that leads to these hosts.
+    pub fn request(&self) -> PlanRequest {
+        PlanRequest { limit: self.limit.clone(), remove_by_force: self.remove_by_force.clone() }
+    }
+
     /// Whether these are all hosts of the deployment.
     pub fn is_whole(&self) -> bool {
         self.limit.is_none() && self.left_out.is_empty() && self.silent_outside.is_empty()
@@ -281,7 +298,7 @@ mod tests {
         let reach = |limit: Option<&str>, out: &[&str]| TargetHosts {
             limit: limit.map(str::to_owned),
             left_out: out.iter().map(ToString::to_string).collect(),
-            silent_outside: Vec::new(),
+            ..TargetHosts::default()
         };
         assert_eq!(reach(None, &[]).pattern(Stage::Etcd), None);
         assert_eq!(reach(None, &["h3"]).pattern(Stage::Etcd).unwrap(), "all,!h3");

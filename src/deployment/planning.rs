@@ -10,49 +10,59 @@ use super::changes::{Changes, TaskFailure};
 use super::control::{Control, Outcome, Progress};
 use super::lock::holder;
 use super::observation::{self, Observer};
-use super::plan::{ASKED, LAYOUT, Observed, Plan, PlannedStage, StageState, TargetHosts, digest_to_hex};
+use super::plan::{ASKED, LAYOUT, Observed, Plan, PlanRequest, PlannedStage, StageState, TargetHosts, digest_to_hex};
 use super::stage::{self, STAGES, Stage};
 use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::{Bundle, RequiredSigners};
 use crate::engine::{self, Job};
 use crate::inventory::{Inventory, read_limit_files};
 use crate::report::to_json;
-use crate::resource::names::variable;
+use crate::resource::names::{group, variable};
 use crate::value::{ProcessEnvironment, Value, Vars};
 
 /// What an apply would change on the hosts of a pattern, or on all. None: the caller cancelled it.
 ///
 /// # Errors
 /// The deployment cannot be read, its hosts' names were exchanged, or the pattern names no host.
-pub async fn plan(site: &Site, limit: Option<String>, control: &Control) -> Result<Option<Plan>, Error> {
+pub async fn plan(site: &Site, request: PlanRequest, control: &Control) -> Result<Option<Plan>, Error> {
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
     deployment.check_hooks(&phase)?;
     deployment.journal_of_same_hosts().await?;
-    make_plan(&phase, &deployment, limit, control).await
+    make_plan(&phase, &deployment, request, control).await
 }
 
 /// A plan, with what was observed before it was made. None: the caller cancelled it.
 pub(super) async fn make_plan(
     phase: &Phase<'_>,
     deployment: &Deployment,
-    limit: Option<String>,
+    PlanRequest { limit, remove_by_force }: PlanRequest,
     control: &Control,
 ) -> Result<Option<Plan>, Error> {
     let inventory = phase.inventory();
+    let members = inventory.hosts_of(group::MEMBERS);
+    if let Some(member) = remove_by_force.iter().find(|name| members.iter().any(|member| **member == ***name)) {
+        return Err(Error::StillMember { member: member.clone() });
+    }
     // A saved plan must not depend on what a file says later.
     let limit = limit.map(|limit| read_limit_files(&limit)).transpose()?.map(|parts| parts.join(","));
-    let within = match &limit {
+    let mut within = match &limit {
         None => inventory.hosts.keys().cloned().collect(),
         Some(limit) => inventory.select_limit(limit)?.0,
     };
+    // It may name a member whose lines are gone, which the control plane knows.
+    if let Some(limit) = limit.as_ref().filter(|_| within.is_empty()) {
+        let playbook = phase.site().playbook_path(Stage::Removals.playbook());
+        let run = Run { playbook: Some(&playbook), check: true, ..Run::default() };
+        within = phase.job(run, control).await?.inventory.select_limit(limit)?.0;
+    }
     if let Some(limit) = limit.as_ref().filter(|_| within.is_empty()) {
         return Err(Error::NoHostWithin { limit: limit.clone() });
     }
     let Some(observed) = observe(phase, deployment, Vars::default(), control).await? else { return Ok(None) };
     let silent = left_out(&observed, inventory, &deployment.hosts).into_iter().map(|host| host.to_string());
     let (left_out, silent_outside) = silent.partition(|host| within.iter().any(|it| **it == **host));
-    let reach = TargetHosts { limit, left_out, silent_outside };
+    let reach = TargetHosts { limit, left_out, silent_outside, remove_by_force };
     let mut stages: Vec<PlannedStage> = Vec::new();
     for stage in STAGES {
         let pending = stages.iter().filter(|planned| planned.state != StageState::Same).map(|planned| planned.stage);
@@ -60,6 +70,11 @@ pub(super) async fn make_plan(
             Some(planned) => stages.push(planned),
             None => return Ok(None),
         }
+    }
+    let removals = stages.iter().filter(|planned| planned.stage == Stage::Removals).flat_map(|planned| &planned.hosts);
+    let leaving: BTreeSet<&String> = removals.collect();
+    if let Some(member) = reach.remove_by_force.iter().find(|name| !leaving.contains(name)) {
+        return Err(Error::NoSuchMember { member: member.clone() });
     }
     let me = holder::this_run(&deployment.surroundings, "plan");
     Ok(Some(Plan {
@@ -106,7 +121,8 @@ pub(super) async fn check_run(
     let mut vars = Vars::default();
     vars.insert(variable::PENDING_STAGES.into(), pending.iter().map(|stage| Value::from(stage.name())).collect());
     let limit = reach.pattern(stage);
-    let run = Run { playbook: Some(&playbook), check: true, vars, limit: limit.clone(), ..Run::default() };
+    let remove_by_force = reach.remove_by_force.clone();
+    let run = Run { playbook: Some(&playbook), check: true, vars, limit: limit.clone(), remove_by_force, hold: None };
     let job = phase.job(run, control).await?;
     let credentials = job.inventory.credentials.clone();
     let mut hosts = stage.hosts(&job.inventory);

@@ -61,6 +61,8 @@ pub struct Run<'a> {
     pub vars: Vars,
     /// The hosts to run it on, as a pattern. None: all hosts.
     pub limit: Option<String>,
+    /// Members that are removed even if they do not answer, beside those of the resource.
+    pub remove_by_force: Vec<String>,
     /// The lock under which it changes things.
     pub hold: Option<DeploymentLease>,
 }
@@ -187,7 +189,7 @@ impl Phase<'_> {
         job.caches = site.caches.clone();
         job.limit = run.limit;
         if members::concern(&job)
-            && let Some(warning) = members::find_members(&mut job).await?
+            && let Some(warning) = members::find_members(&mut job, &run.remove_by_force).await?
         {
             control.report_progress(Progress::Warning(warning));
         }

@@ -62,6 +62,9 @@ use crate::value::origin::Diagnostic;
     validation = Rule { field_path: Some(".members".into()), ..Rule::new(
         "!has(self.members) || !self.members.exists(member, self.hosts.exists(host, host.name == member.name))"
     ).message("a member has the same name as a host: both are hosts of the inventory, so their names must differ") },
+    validation = Rule { field_path: Some(".removeByForce".into()), ..Rule::new(
+        "!has(self.removeByForce) || !has(self.members) || !self.members.exists(member, member.name in self.removeByForce)"
+    ).message("a member that is removed by force is still in members: remove it there, or here") },
     validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
         "!has(self.etcd.managed) || !self.hosts.exists(host, host.reset && host.name in self.etcd.managed.hosts)"
     ).message("a host with reset: true cannot be an etcd member: remove it from etcd.managed.hosts first") },
@@ -132,6 +135,11 @@ pub struct KarmadaDeploymentSpec {
     #[schemars(length(max = 512))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub members: Vec<Member>,
+    /// Members to remove even if they do not answer; their entries in `members` must be gone. What they run stays in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 512), inner(length(min = 1, max = 48)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub remove_by_force: Vec<String>,
     /// Your own playbooks before and after the stages of an apply, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]

@@ -122,6 +122,7 @@ const DEPLOYMENT: &[(&str, Rule)] = &[
     ("members[].addons[].state", Plain),
     ("members[].addons[].wait", Plain),
     ("members[].addons[].force", Plain),
+    ("removeByForce", Plain),
     ("hooks[].stage", Plain),
     ("hooks[].when", Plain),
     ("hooks[].playbook", Hook),

@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use super::time_text;
 use crate::deployment::contract::{Status, StatusNumber};
-use crate::deployment::plan::{Plan, StageState};
+use crate::deployment::plan::{Plan, PlanRequest, StageState};
 use crate::deployment::stage::Stage;
 use crate::deployment::status::{Report, read_status};
 use crate::deployment::{Control, Error, Site, planning};
@@ -22,7 +22,7 @@ use crate::resource::status::{
 pub async fn look_at_hosts(site: &Site, plans: bool, control: &Control) -> Result<Option<Look>, Error> {
     let generation = site.read_inventory().await?.generation().unwrap_or_default();
     let plan = match plans {
-        true => match planning::plan(site, None, control).await? {
+        true => match planning::plan(site, PlanRequest::default(), control).await? {
             Some(plan) => Some(plan),
             None => return Ok(None),
         },

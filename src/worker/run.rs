@@ -8,7 +8,7 @@ use crate::deployment::etcd::defrag::Defragmentation;
 use crate::deployment::etcd::restore::{Restoration, RestoreOptions, unpack_backup};
 use crate::deployment::lock;
 use crate::deployment::operation::{Direction, Operation, PreparedOperation};
-use crate::deployment::plan::{Plan, asked};
+use crate::deployment::plan::{Plan, PlanRequest, asked};
 use crate::deployment::recorded_operation::RecordedOperation;
 use crate::deployment::{Control, Error, LockRequest, Outcome, Site};
 use crate::kubernetes::Cluster;
@@ -177,7 +177,7 @@ async fn apply<Agree>(
 where
     Agree: AsyncFn(AgreedPlan) -> Result<(), String>,
 {
-    let Some(proposal) = Proposal::make(site, None, None, request, control).await? else {
+    let Some(proposal) = Proposal::make(site, None, PlanRequest::default(), request, control).await? else {
         return Ok(RunResult::of_outcome(Outcome::Interrupted, ""));
     };
     let plan = &proposal.plan;

@@ -334,4 +334,23 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     let (well, reported) = site.play("add-member.yml", &[]);
     assert!(well && recap(&reported, "north").contains("failed=0"), "{reported}");
     assert_eq!(site.standing(&[]).0, json!({"add": [], "del": [], "foreign": ["others", "pretender"]}));
+
+    // It can no longer be reached: it stays, unless the resource names it, and no other name counts.
+    let dead = site.member.whole_kubeconfig().replace(&site.member.url(), "https://0.0.0.0:1");
+    site.write("member.kubeconfig", &dead);
+    let patch = r#"{"spec": {"apiEndpoint": "https://0.0.0.0:1"}}"#;
+    site.plane.kubectl(&["patch", "clusters.cluster.karmada.io", "north", "--type=merge", "-p", patch], "").unwrap();
+    for by_force in ["", "\n  removeByForce: [others, south]"] {
+        site.has_members(&format!(" []{by_force}"));
+        let (well, reported) = site.play("del-member.yml", &[]);
+        assert!(!well && reported.contains("north is not removed: it is unreachable"), "{reported}");
+        assert!(site.plane.get(&["clusters.cluster.karmada.io", "north"]).is_some(), "{reported}");
+    }
+    site.has_members(" []\n  removeByForce: [north, others]");
+    let (well, reported) = site.play("del-member.yml", &[]);
+    assert!(well && reported.contains("north is unreachable. These objects stay in it:"), "{reported}");
+    for (name, is_there) in [("north", false), ("others", true)] {
+        let there = site.plane.get(&["clusters.cluster.karmada.io", name]).is_some();
+        assert_eq!(there, is_there, "{name}: {reported}");
+    }
 }

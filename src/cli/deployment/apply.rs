@@ -8,6 +8,7 @@ use clap::Args;
 use super::{SiteArgs, agrees, declined, plan, plan_text, progress_messages, show};
 use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
+use crate::deployment::plan::PlanRequest;
 use crate::deployment::{Control, LockRequest};
 
 #[derive(Debug, Args)]
@@ -20,6 +21,9 @@ pub(crate) struct ApplyArgs {
     /// Apply to these hosts only: a pattern, such as h1,h2 or @FILE
     #[arg(short = 'l', long, value_name = "HOSTS", conflicts_with = "plan")]
     limit: Option<String>,
+    /// Remove these members even if they do not answer; their lines must be gone
+    #[arg(long, value_name = "MEMBERS", value_delimiter = ',', conflicts_with = "plan")]
+    remove_by_force: Vec<String>,
     /// Apply without asking
     #[arg(short = 'y', long)]
     yes: bool,
@@ -36,11 +40,14 @@ pub(crate) fn run_apply(args: &ApplyArgs) -> Result<ExitCode, CliError> {
     let saved = args.plan.as_deref().map(plan::load_plan).transpose()?;
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     let mut command = args.site.command("apply").option("--limit", args.limit.as_ref());
+    let by_force = (!args.remove_by_force.is_empty()).then(|| args.remove_by_force.join(","));
+    command = command.option("--remove-by-force", by_force);
     command.arguments.extend(args.plan.iter().map(|plan| plan.display().to_string()));
     let command_line = command.command_line();
     args.site.carry_out(command, &sources, async |site, control| {
         let request = LockRequest { command: command_line, breaks: args.break_lock, abandons: false };
-        let Some(proposal) = Proposal::make(site, saved, args.limit.clone(), &request, control).await? else {
+        let wanted = PlanRequest { limit: args.limit.clone(), remove_by_force: args.remove_by_force.clone() };
+        let Some(proposal) = Proposal::make(site, saved, wanted, &request, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         show(&plan_text::plan(&proposal.plan, site.verbosity > 0), site)?;

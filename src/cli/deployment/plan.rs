@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{SiteArgs, plan_text, show};
 use crate::cli::{CliError, ExitCode, files};
-use crate::deployment::plan::{LAYOUT, Plan};
+use crate::deployment::plan::{LAYOUT, Plan, PlanRequest};
 use crate::deployment::planning;
 
 #[derive(Debug, Args)]
@@ -17,6 +17,9 @@ pub(crate) struct PlanArgs {
     /// Plan for these hosts only: a pattern, such as h1,h2 or @FILE
     #[arg(short = 'l', long, value_name = "HOSTS")]
     limit: Option<String>,
+    /// Remove these members even if they do not answer; their lines must be gone
+    #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
+    remove_by_force: Vec<String>,
     /// Save the plan to this file, for `windlass apply FILE`
     #[arg(short = 'o', long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -24,9 +27,12 @@ pub(crate) struct PlanArgs {
 
 /// Makes a dry run of every stage, and returns its changes.
 pub(crate) fn run_plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
-    let command = args.site.command("plan").option("--limit", args.limit.as_ref());
+    let by_force = (!args.remove_by_force.is_empty()).then(|| args.remove_by_force.join(","));
+    let command =
+        args.site.command("plan").option("--limit", args.limit.as_ref()).option("--remove-by-force", by_force);
     args.site.carry_out(command, &[], async |site, control| {
-        let Some(plan) = planning::plan(site, args.limit.clone(), control).await? else {
+        let wanted = PlanRequest { limit: args.limit.clone(), remove_by_force: args.remove_by_force.clone() };
+        let Some(plan) = planning::plan(site, wanted, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         show(&plan_text::plan(&plan, site.verbosity > 0), site)?;

@@ -17,6 +17,9 @@ pub(super) fn plan(plan: &Plan, detail: bool) -> String {
     if let Some(limit) = &plan.reach.limit {
         text.push_str(&format!("limited to {limit}\n"));
     }
+    if !plan.reach.remove_by_force.is_empty() {
+        text.push_str(&format!("removed even if they do not answer: {}\n", plan.reach.remove_by_force.join(", ")));
+    }
     if !plan.reach.left_out.is_empty() {
         text.push_str(&format!("skipped, because they do not answer: {}\n", plan.reach.left_out.join(", ")));
     }
@@ -60,7 +63,7 @@ fn body(planned: &PlannedStage, detail: bool) -> String {
     }
     text.push_str(&failures(planned));
     if matches!(planned.stage, Stage::Removals | Stage::Etcd) {
-        planned.found.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
+        planned.found.notes.iter().for_each(|note| text.push_str(&format!("  {}\n", note.replace('\n', "\n    "))));
     }
     text
 }
@@ -303,7 +306,7 @@ mod tests {
         let mut removals =
             planned(Stage::Removals, StageState::Differs, &[("beta", ChangeKind::Object, "Cluster beta")]);
         removals.hosts = vec!["beta".into()];
-        removals.found.notes.push("beta leaves with 3 workloads".into());
+        removals.found.notes.push("beta leaves with 3 workloads:\nDeployment web".into());
         let changes =
             [("h1", ChangeKind::File, "/etc/a"), ("h1", ChangeKind::File, "/etc/b"), ("h1", ChangeKind::Unit, "etcd")];
         let mut waiting = planned(Stage::ControlPlane, StageState::Waits, &[]);
@@ -325,7 +328,8 @@ controlPlane: needs etcd first (etcd is not installed yet): h1, h2
 
 removals: to remove: beta
   beta         1 API object
-  beta leaves with 3 workloads
+  beta leaves with 3 workloads:
+    Deployment web
 
 nothing to do: members
 

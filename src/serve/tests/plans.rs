@@ -77,7 +77,12 @@ async fn a_plan_names_the_hosts_that_it_leaves_out() {
     let token = fixture.token("see@prod");
     let mut wanted = differing_plan();
     let (whole, _) = save(&fixture, &wanted, 0);
-    wanted.reach = TargetHosts { limit: None, left_out: vec!["h3".into()], silent_outside: vec!["h4".into()] };
+    wanted.reach = TargetHosts {
+        limit: None,
+        left_out: vec!["h3".into()],
+        silent_outside: vec!["h4".into()],
+        ..TargetHosts::default()
+    };
     let (part, _) = save(&fixture, &wanted, 10);
     let left_out = async |run: &str| {
         fixture.ask("GET", &format!("/api/v1/plans/{run}"), Some(&token), None).await.json()["left_out"].clone()

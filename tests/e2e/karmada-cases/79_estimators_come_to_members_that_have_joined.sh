@@ -72,4 +72,37 @@ found=$(on h1 'systemctl is-active karmada-estimator-north || true')
 site status
 exits 0
 does_not_say estimator-
+
+# The member dies. By mistake nothing is removed by force; then by a saved plan.
+site plan --remove-by-force north
+exits 1
+says 'north is still a member: remove its lines before you remove it by force'
+hosts kill h4
+skeleton h1 >"$file"
+site apply --yes
+exits 2
+says 'north is not removed: it is unreachable'
+says 'run windlass apply --remove-by-force north, or name it in removeByForce$'
+joined north Push || broken "north was removed"
+site plan --limit north
+exits 2
+says '^limited to north$'
+says 'north is not removed: it is unreachable'
+site plan --remove-by-force nowhere
+exits 1
+says 'nowhere cannot be removed by force: windlass knows no such member of the control plane'
+site plan --remove-by-force north -o "$scratch/plan"
+exits 0
+says '^removed even if they do not answer: north$'
+says '^removals: to remove: north$'
+says '^  north is unreachable. These objects stay in it:$'
+says '^    Namespace karmada-cluster, with accounts and tokens$'
+joined north Push || broken "the plan removed north"
+windlass apply "$scratch/plan" --playbooks "$ROOT/playbooks" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} --yes
+exits 0
+! kubectl get cluster north || broken "north is still a member"
+site apply --yes
+exits 0
+says '^Nothing to do\.$'
+hosts start h4
 hosts reset h4
