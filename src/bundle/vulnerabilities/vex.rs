@@ -61,8 +61,8 @@ impl VexDocument {
             .map_err(|error| Error::new(format!("{} is no document of OpenVEX: {error}", path.display())))
     }
 
-    /// Why a vulnerability does not count for a program and a module of it, by their package URLs. None: it counts, because the newest
-    /// statement about one of its names says so, or there is none.
+    /// Why a vulnerability does not count for a program and a module of it, by their package URLs. None: no statement is about one of its
+    /// names, or the newest of them has another status than `not_affected` and `fixed`.
     pub(super) fn reason(&self, names: &[&str], program: &str, module: &str) -> Option<&str> {
         let concerns = |statement: &&Statement| {
             names.contains(&statement.name()) && statement.products.iter().any(|product| product.means(program, module))
