@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, declined, plan, plan_text, progress_messages, show};
+use super::{SiteArgs, agrees, declined, plan, plan_text, progress_messages, show, with_request};
 use crate::cli::{CliError, ExitCode, note};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::plan::PlanRequest;
@@ -39,14 +39,12 @@ pub(crate) struct ApplyArgs {
 pub(crate) fn run_apply(args: &ApplyArgs) -> Result<ExitCode, CliError> {
     let saved = args.plan.as_deref().map(plan::load_plan).transpose()?;
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
-    let mut command = args.site.command("apply").option("--limit", args.limit.as_ref());
-    let by_force = (!args.remove_by_force.is_empty()).then(|| args.remove_by_force.join(","));
-    command = command.option("--remove-by-force", by_force);
+    let wanted = PlanRequest { limit: args.limit.clone(), remove_by_force: args.remove_by_force.clone() };
+    let mut command = with_request(args.site.command("apply"), &wanted);
     command.arguments.extend(args.plan.iter().map(|plan| plan.display().to_string()));
     let command_line = command.command_line();
     args.site.carry_out(command, &sources, async |site, control| {
         let request = LockRequest { command: command_line, breaks: args.break_lock, abandons: false };
-        let wanted = PlanRequest { limit: args.limit.clone(), remove_by_force: args.remove_by_force.clone() };
         let Some(proposal) = Proposal::make(site, saved, wanted, &request, control).await? else {
             return Ok(ExitCode::Interrupted);
         };

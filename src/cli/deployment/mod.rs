@@ -24,6 +24,7 @@ use super::print::PrintCopying;
 use super::recording::StartedCommand;
 use super::reporting::Reporting;
 use super::{CliError, ExitCode, carried, extra_vars, vault};
+use crate::deployment::plan::PlanRequest;
 use crate::deployment::{Control, Error, Site, lock};
 use crate::launch::options;
 use crate::report::{OutputFormat, harmless};
@@ -175,6 +176,12 @@ impl From<Error> for CliError {
             (error, None) => anyhow::Error::new(error).into(),
         }
     }
+}
+
+/// A command with the options of what is planned, as records and locks name it.
+fn with_request(command: StartedCommand, request: &PlanRequest) -> StartedCommand {
+    let by_force = (!request.remove_by_force.is_empty()).then(|| request.remove_by_force.join(","));
+    command.option("--limit", request.limit.as_ref()).option("--remove-by-force", by_force)
 }
 
 /// `./playbooks`, if it has those of windlass. Not if another user may have written them.

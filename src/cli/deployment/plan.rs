@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::{SiteArgs, plan_text, show};
+use super::{SiteArgs, plan_text, show, with_request};
 use crate::cli::{CliError, ExitCode, files};
 use crate::deployment::plan::{LAYOUT, Plan, PlanRequest};
 use crate::deployment::planning;
@@ -27,11 +27,9 @@ pub(crate) struct PlanArgs {
 
 /// Makes a dry run of every stage, and returns its changes.
 pub(crate) fn run_plan(args: &PlanArgs) -> Result<ExitCode, CliError> {
-    let by_force = (!args.remove_by_force.is_empty()).then(|| args.remove_by_force.join(","));
-    let command =
-        args.site.command("plan").option("--limit", args.limit.as_ref()).option("--remove-by-force", by_force);
+    let wanted = PlanRequest { limit: args.limit.clone(), remove_by_force: args.remove_by_force.clone() };
+    let command = with_request(args.site.command("plan"), &wanted);
     args.site.carry_out(command, &[], async |site, control| {
-        let wanted = PlanRequest { limit: args.limit.clone(), remove_by_force: args.remove_by_force.clone() };
         let Some(plan) = planning::plan(site, wanted, control).await? else {
             return Ok(ExitCode::Interrupted);
         };

@@ -1,4 +1,4 @@
-# Takes its turn: every third day, with stand-ins.
+# Takes its turn: every third day, with stand-ins. At its end the member dies, and is removed by force (with real programs: 35_*).
 . "$ROOT/tests/e2e/karmada-lib.sh"
 fresh
 hosts reset h4
