@@ -19,7 +19,7 @@ use crate::value::SecretTexts;
 
 #[derive(Debug, Args)]
 pub(super) struct Reporting {
-    /// Reports of the run: human, json, json=FILE, junit=FILE; may be given several times
+    /// Reports of the run: human, summary (one line per host), json, json=FILE, junit=FILE; may be given several times
     #[arg(long = "output", value_name = "FORM", value_parser = form, value_delimiter = ',')]
     outputs: Vec<OutputFormat>,
     /// Colours: auto means on a terminal, unless NO_COLOR is set
@@ -55,11 +55,12 @@ enum ColourWhen {
 fn form(text: &str) -> Result<OutputFormat, String> {
     match text.split_once('=') {
         None if text == "human" => Ok(OutputFormat::Human),
+        None if text == "summary" => Ok(OutputFormat::Summary),
         None if text == "json" => Ok(OutputFormat::Json(None)),
         Some(("json", file)) if !file.is_empty() => Ok(OutputFormat::Json(Some(file.into()))),
         Some(("junit", file)) if !file.is_empty() => Ok(OutputFormat::Junit(file.into())),
         None | Some(("junit", _)) if text.starts_with("junit") => Err("junit needs a file: junit=FILE".to_string()),
-        _ => Err("expected human, json, json=FILE or junit=FILE".to_string()),
+        _ => Err("expected human, summary, json, json=FILE or junit=FILE".to_string()),
     }
 }
 
@@ -80,9 +81,9 @@ impl Reporting {
         run: RunId,
         record: Option<RecordSettings>,
     ) -> Result<Reports, CliError> {
-        if self.outputs.contains(&OutputFormat::Human) && self.outputs.contains(&OutputFormat::Json(None)) {
+        if self.outputs.iter().filter(|form| form.uses_standard_output()).count() > 1 {
             return Err(anyhow::anyhow!(
-                "only one of human and json can use standard output; json=FILE writes to a file"
+                "only one of human, summary and json can use standard output; json=FILE writes to a file"
             )
             .into());
         }
@@ -90,6 +91,14 @@ impl Reporting {
         let log = log.as_deref().map(LogFile::open_log).transpose().map_err(anyhow::Error::new)?;
         let verbosity = self.verbosity(settings);
         trace(verbosity, hidden.clone(), log.clone());
+        let usual = match usual {
+            OutputFormat::Human | OutputFormat::Summary => match settings.text_setting(&list::OUTPUT).as_deref() {
+                Some("human") => OutputFormat::Human,
+                Some("summary") => OutputFormat::Summary,
+                _ => usual,
+            },
+            own => own,
+        };
         let otlp = otlp::OtlpSettings::from_option(
             self.otlp.clone().or_else(|| settings.text_setting(&list::OTLP)).as_deref(),
             |name| settings.surroundings.variables.get(name).cloned(),

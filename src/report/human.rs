@@ -93,9 +93,30 @@ impl Human {
         if self.style.colour { colour.paint(text) } else { text.to_string() }
     }
 
-    fn say(&mut self, colour: Colour, text: &str) {
+    pub(super) fn say(&mut self, colour: Colour, text: &str) {
         let text = self.paint(colour, &harmless(text));
         self.write(&text);
+    }
+
+    /// As [`Human::say`], without the banner of a task that has no output so far.
+    pub(super) fn say_instead(&mut self, colour: Colour, text: &str) {
+        self.held = None;
+        self.say(colour, text);
+    }
+
+    /// Prints an event that does not belong to the task.
+    pub(super) fn print_beside(&mut self, event: &Event) {
+        let held = self.held.take();
+        self.print_event(event);
+        self.held = held;
+    }
+
+    /// Takes an event for the live view only.
+    pub(super) fn follow(&mut self, at: SystemTime, event: &Event) {
+        self.at = at;
+        if let OutputTarget::Live { live, .. } = &mut self.out {
+            live.event(event, Instant::now());
+        }
     }
 
     fn write(&mut self, text: &str) {
@@ -159,7 +180,7 @@ impl Human {
     }
 
     /// What is shown of a good result: the values of `debug` always, of others from `-v` on.
-    fn shown_details(&self, result: &TaskResult, action: &str) -> Option<String> {
+    pub(super) fn shown_details(&self, result: &TaskResult, action: &str) -> Option<String> {
         let shown = action == "debug" && result.status != Status::Skipped;
         if result.no_log {
             return (shown || self.style.verbosity > 0).then(|| HIDDEN.to_string());
@@ -282,7 +303,8 @@ fn pretty(values: &Vars) -> String {
 }
 
 impl Human {
-    fn print_event(&mut self, event: &Event) {
+    /// Prints what is shown of an event.
+    pub(super) fn print_event(&mut self, event: &Event) {
         match event {
             Event::PlayStart { name, check, .. } => {
                 let check = if *check { " [CHECK MODE]" } else { "" };
@@ -362,10 +384,7 @@ impl Human {
 
 impl Report for Human {
     fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
-        self.at = at;
-        if let OutputTarget::Live { live, .. } = &mut self.out {
-            live.event(event, Instant::now());
-        }
+        self.follow(at, event);
         self.print_event(event);
         Ok(())
     }

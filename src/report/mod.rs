@@ -25,6 +25,7 @@ mod record;
 mod replay;
 mod reports;
 mod screen;
+mod summary;
 
 pub(crate) use paint::{harmless, one_line, plain_json};
 
@@ -52,6 +53,8 @@ pub enum OutputFormat {
     /// Words on standard output.
     #[default]
     Human,
+    /// Words on standard output: one line for each host of a stage, failures, warnings and messages.
+    Summary,
     /// Results of one task on standard output, without a play around them.
     AdHoc(AdHocStyle),
     /// As [`OutputFormat::AdHoc`], by the lines of `ansible`.
@@ -62,6 +65,13 @@ pub enum OutputFormat {
     Json(Option<PathBuf>),
     /// Test results for a build server, in a file.
     Junit(PathBuf),
+}
+
+impl OutputFormat {
+    /// Whether it goes to standard output; only one may.
+    pub fn uses_standard_output(&self) -> bool {
+        !matches!(self, OutputFormat::Json(Some(_)) | OutputFormat::Junit(_))
+    }
 }
 
 /// Whether words are coloured.
@@ -159,7 +169,7 @@ trait Report: Send {
 pub fn open_reports(run: RunId, settings: ReportSettings) -> io::Result<Reports> {
     let mut reports = Reports::new(run, settings.hidden, settings.profile);
     let mut forms = settings.forms;
-    if !forms.iter().any(|form| matches!(form, OutputFormat::Human | OutputFormat::Json(None))) {
+    if !forms.iter().any(|form| form.uses_standard_output()) {
         forms.insert(0, settings.usual);
     }
     for form in forms {
@@ -168,6 +178,12 @@ pub fn open_reports(run: RunId, settings: ReportSettings) -> io::Result<Reports>
                 "standard output",
                 human(settings.colour, settings.verbosity, &settings.surroundings).showing(settings.shows),
             ),
+            OutputFormat::Summary => {
+                let shows = DisplayOptions { ok: false, skipped: false, ..settings.shows };
+                let human = human(settings.colour, settings.verbosity, &settings.surroundings).showing(shows);
+                let record = settings.record.is_some().then_some(run);
+                reports.add_report("standard output", summary::Summary::new(human, record));
+            }
             OutputFormat::AdHoc(style) => {
                 let out = Box::new(io::stdout());
                 reports.add_report(

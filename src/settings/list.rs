@@ -450,6 +450,15 @@ pub const OTLP: Setting =
     setting("windlass", "otlp", SettingKind::Text, "", "the OpenTelemetry collector to send traces to")
         .env(&["WINDLASS_OTLP"])
         .option("otlp");
+pub const OUTPUT: Setting = setting(
+    "windlass",
+    "output",
+    SettingKind::Choice(&["default", "human", "summary"]),
+    "default",
+    "what standard output shows of playbooks: human every task, summary one line per host; default means summary for commands on a deployment without -v, else human",
+)
+.env(&["WINDLASS_OUTPUT"])
+.option("output");
 pub const RUNS: Setting =
     setting("windlass", "runs", SettingKind::Bool, "true", "record runs, for windlass runs and windlass logs")
         .env(&["WINDLASS_RUNS"]);
@@ -591,6 +600,7 @@ pub static SETTINGS: &[&Setting] = &[
     &EDITOR,
     &PROFILE,
     &OTLP,
+    &OUTPUT,
     &RUNS,
     &RUNS_DIRECTORY,
     &RUNS_KEEP,

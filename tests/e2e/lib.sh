@@ -9,6 +9,8 @@ output=$scratch/output
 export -n WINDLASS_CASES WINDLASS_HOSTS WINDLASS_BUNDLE WINDLASS_BUNDLE_BEFORE WINDLASS_STAND_INS
 # Runs are recorded beside the hosts, and not in the home directory.
 export WINDLASS_RUNS=true WINDLASS_RUNS_DIRECTORY=$state/runs
+# Every task, for logs and for what cases look for.
+export WINDLASS_OUTPUT=human
 
 hosts() { "$ROOT/tests/hosts/hosts" "$@"; }
 broken() { echo "e2e: $*"; exit 1; }

@@ -145,6 +145,11 @@ impl SiteArgs {
         site: &Site,
     ) -> Result<ReportSession, CliError> {
         // Only a run that connects only to its own hosts needs to know them.
+        let usual = match id.is_some() || self.reporting.verbosity(&site.settings) > 0 {
+            // A worker's output is a log that nobody watches.
+            true => OutputFormat::Human,
+            false => OutputFormat::Summary,
+        };
         let fence = match &self.offline.besides {
             None => None,
             Some(_) => site.read_inventory().await?.fence()?,
@@ -152,7 +157,7 @@ impl SiteArgs {
         ReportSession::open_report_session(
             &self.reporting,
             &site.settings,
-            OutputFormat::Human,
+            usual,
             (id, command),
             &site.keyring.hidden,
             fence.as_ref(),

@@ -12,9 +12,16 @@ windlass apply "${a[@]}"
 exits 1
 says 'cannot ask: standard input is not a terminal \(--yes applies without asking\)'
 
-applied
+# As people see it: a line for each host.
+WINDLASS_OUTPUT=default applied
 exits 0
 says 'applying etcd: '
+says '^etcd: 3 hosts in [0-9.]+ s$'
+for h in h1 h2 h3; do says "^  $h  [0-9]+ tasks changed$"; done
+does_not_say 'TASK'
+run=$(sed -n 's/^results of all tasks: windlass logs //p' "$output")
+windlass logs "$run"
+says 'TASK \[etcd : '
 healthy
 for h in h1 h2 h3; do
   lock_of $h | sed -n 1p | matches -E '^1 -$' || broken "the lock of $h was not released: $(lock_of $h)"
