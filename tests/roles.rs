@@ -448,6 +448,35 @@ fn commands(value: &Value, found: &mut Vec<String>) {
     }
 }
 
+/// In a folded scalar, `'\\\\1'` is a backslash and a 1, and not the first group of `regex_replace`: there it is `'\\1'`.
+#[test]
+fn no_expression_has_a_backslash_too_many_before_a_group() {
+    let mut files = Vec::new();
+    ["roles", "playbooks"].iter().for_each(|directory| files_below(&root().join(directory), &mut files));
+    files.retain(|file| file.extension().is_some_and(|end| end == "yml"));
+    assert!(files.len() > 100, "{}", files.len());
+    for file in files {
+        let mut texts = Vec::new();
+        scalars(&yaml(&file), &mut texts);
+        let is_wrong = |text: &&String| {
+            let mut groups = text.match_indices("\\\\").map(|(at, _)| text[at + 2..].chars().next());
+            groups.any(|next| next.is_some_and(|next| next.is_ascii_digit()))
+        };
+        if let Some(text) = texts.iter().find(is_wrong) {
+            panic!("{}: {text}", file.display());
+        }
+    }
+}
+
+fn scalars(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Sequence(items) => items.iter().for_each(|item| scalars(item, found)),
+        Value::Mapping(pairs) => pairs.iter().for_each(|(_, value)| scalars(value, found)),
+        _ => {}
+    }
+}
+
 /// What the templates make of ordinary values, and that they refuse what would be a line of its own.
 #[test]
 fn no_variable_adds_a_line_to_a_file_of_a_service() {
