@@ -32,6 +32,8 @@ pub enum Progress {
     Planning(Stage),
     /// Something changed on the hosts while the plan was made, so it is made again.
     PlanningAgain,
+    /// A run in check mode waits for these hosts, for this task.
+    Waiting(String),
     /// A playbook of a stage, or of its hooks, is run.
     Applying { stage: Stage, playbook: PathBuf },
     /// The playbook of an operation is run in check mode.

@@ -25,6 +25,7 @@ mod reply;
 mod site;
 pub mod stage;
 pub mod status;
+mod waiting;
 
 pub use control::{Control, LockRequest, Outcome, Progress, RemainingParts};
 pub use error::Error;

@@ -18,7 +18,7 @@ use super::plan::{ASKED, Observed, asked, moved};
 pub use super::recorded_operation::Direction;
 use super::recorded_operation::RecordedOperation;
 use super::stage::Stage;
-use super::{Deployment, Error, Phase, Run, Site, planning};
+use super::{Deployment, Error, Phase, Run, Site, planning, waiting};
 use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
@@ -357,7 +357,7 @@ impl<'s> PreparedOperation<'s> {
         let job = Self::job(site, phase, operation, None, control).await?;
         let mut found = Changes::default();
         let credentials = job.inventory.credentials.clone();
-        let recap = control.run.watch(job, |event| found.add_event(event)).await?;
+        let recap = waiting::watch(control, job, |event| found.add_event(event)).await?;
         found.name_credentials(credentials.as_ref());
         let is_whole = recap.is_some() && !control.run.is_stopping();
         let (outcome, changes) = match is_whole {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures::StreamExt;
+use futures::stream::FuturesOrdered;
 use sha2::{Digest, Sha256};
 
 use super::changes::{Changes, TaskFailure};
@@ -12,7 +14,7 @@ use super::lock::holder;
 use super::observation::{self, Observer};
 use super::plan::{ASKED, LAYOUT, Observed, Plan, PlanRequest, PlannedStage, StageState, TargetHosts, digest_to_hex};
 use super::stage::{self, STAGES, Stage};
-use super::{Deployment, Error, Phase, Run, Site};
+use super::{Deployment, Error, Phase, Run, Site, waiting};
 use crate::bundle::{Bundle, RequiredSigners};
 use crate::engine::{self, Job};
 use crate::inventory::{Inventory, read_limit_files};
@@ -63,14 +65,7 @@ pub(super) async fn make_plan(
     let silent = left_out(&observed, inventory, &deployment.hosts).into_iter().map(|host| host.to_string());
     let (left_out, silent_outside) = silent.partition(|host| within.iter().any(|it| **it == **host));
     let reach = TargetHosts { limit, left_out, silent_outside, remove_by_force };
-    let mut stages: Vec<PlannedStage> = Vec::new();
-    for stage in STAGES {
-        let pending = stages.iter().filter(|planned| planned.state != StageState::Same).map(|planned| planned.stage);
-        match check_run(phase, stage, &pending.collect::<Vec<_>>(), &reach, control).await? {
-            Some(planned) => stages.push(planned),
-            None => return Ok(None),
-        }
-    }
+    let Some(stages) = check_stages(phase, &reach, control).await? else { return Ok(None) };
     let removals = stages.iter().filter(|planned| planned.stage == Stage::Removals).flat_map(|planned| &planned.hosts);
     let leaving: BTreeSet<&String> = removals.collect();
     if let Some(member) = reach.remove_by_force.iter().find(|name| !leaving.contains(name)) {
@@ -109,6 +104,32 @@ fn left_out(observed: &Observed, inventory: &Inventory, hosts: &[Arc<str>]) -> V
     if suffice { hosts.iter().filter(|host| silent(host)).cloned().collect() } else { Vec::new() }
 }
 
+/// What all stages would change. They are checked side by side, as if the stages before them had nothing to do. If one has, those after
+/// it are checked again. None: the caller cancelled it.
+async fn check_stages(
+    phase: &Phase<'_>,
+    reach: &TargetHosts,
+    control: &Control,
+) -> Result<Option<Vec<PlannedStage>>, Error> {
+    let mut stages: Vec<PlannedStage> = Vec::new();
+    while stages.len() < STAGES.len() {
+        let pending = stages.iter().filter(|planned| planned.state != StageState::Same).map(|planned| planned.stage);
+        let pending: Vec<Stage> = pending.collect();
+        let left = STAGES.iter().skip(stages.len());
+        let mut checks: FuturesOrdered<_> =
+            left.map(|stage| check_run(phase, *stage, &pending, reach, control)).collect();
+        while let Some(planned) = checks.next().await {
+            let Some(planned) = planned? else { return Ok(None) };
+            let differs = planned.state != StageState::Same;
+            stages.push(planned);
+            if differs {
+                break;
+            }
+        }
+    }
+    Ok(Some(stages))
+}
+
 /// What one stage would change. `pending`: the stages before it that have something to do. None: the caller cancelled it.
 pub(super) async fn check_run(
     phase: &Phase<'_>,
@@ -134,17 +155,14 @@ pub(super) async fn check_run(
     if hosts.is_empty() {
         return Ok(Some(PlannedStage { stage, state: StageState::Same, hosts, found: Changes::default() }));
     }
-    control.report_progress(Progress::StageStart { stage: stage.name(), playbook, check: true });
-    control.report_progress(Progress::Planning(stage));
+    let check = OpenStage::start_check(control, stage, playbook);
     let mut found = Changes::default();
-    let recap = control.run.watch(job, |event| found.add_event(event)).await?;
+    let recap = waiting::watch(control, job, |event| found.add_event(event)).await?;
     found.name_credentials(credentials.as_ref());
-    let ended = |outcome, changes| Progress::StageEnd { stage: stage.name(), outcome, changes };
     if recap.is_none() || control.run.is_stopping() {
-        control.report_progress(ended(Outcome::Interrupted, None));
         return Ok(None);
     }
-    control.report_progress(ended(found.outcome(), Some(found.changes.len())));
+    check.end(found.outcome(), found.changes.len());
     let state = if found.failures.iter().any(|failure| !is_of_one_member(stage, failure, phase.inventory())) {
         StageState::Refused
     } else if !found.waits.is_empty() {
@@ -155,6 +173,33 @@ pub(super) async fn check_run(
         StageState::Same
     };
     Ok(Some(PlannedStage { stage, state, hosts, found }))
+}
+
+/// A stage that is checked. One that is dropped was interrupted.
+struct OpenStage<'a> {
+    control: &'a Control,
+    stage: Stage,
+    end: (Outcome, Option<usize>),
+}
+
+impl<'a> OpenStage<'a> {
+    fn start_check(control: &'a Control, stage: Stage, playbook: PathBuf) -> OpenStage<'a> {
+        control.report_progress(Progress::StageStart { stage: stage.name(), playbook, check: true });
+        control.report_progress(Progress::Planning(stage));
+        OpenStage { control, stage, end: (Outcome::Interrupted, None) }
+    }
+
+    /// `changes`: how many were found.
+    fn end(mut self, outcome: Outcome, changes: usize) {
+        self.end = (outcome, Some(changes));
+    }
+}
+
+impl Drop for OpenStage<'_> {
+    fn drop(&mut self) {
+        let (outcome, changes) = self.end;
+        self.control.report_progress(Progress::StageEnd { stage: self.stage.name(), outcome, changes });
+    }
 }
 
 /// Whether a failure is about one member, so that the others do not depend on it.

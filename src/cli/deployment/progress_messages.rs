@@ -15,6 +15,7 @@ pub(super) fn print_progress(progress: &Progress) {
         // These are events.
         Progress::Deployment { .. } | Progress::StageStart { .. } | Progress::StageEnd { .. } => {}
         Progress::Planning(stage) => note(&format!("planning {}", stage.name())),
+        Progress::Waiting(words) => note(&format!("waiting for {words}")),
         Progress::PlanningAgain => note("something changed on the hosts while planning: planning again"),
         Progress::Applying { stage, playbook } => {
             note(&format!("applying {}: {}", stage.name(), playbook.display()));
