@@ -67,6 +67,9 @@ pub struct ServiceChange {
     pub unit: String,
     pub action: ServiceAction,
     pub clients: Clients,
+    /// Other services of the host that restart with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
 }
 
 /// A host that a stage cannot be checked on before an earlier stage has been applied.
@@ -157,7 +160,11 @@ impl Changes {
         }
         self.reports(host, result);
         if let ("debug", false, Some(words)) = (task.action, result.no_log, result.values.get("msg")) {
-            self.notes.push(text(words));
+            let note = text(words);
+            // A playbook that shows something before and after its work shows the same twice in a dry run.
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
         }
         if !result.changed {
             return;
@@ -168,9 +175,10 @@ impl Changes {
         let diff = if result.no_log { String::new() } else { diff::diff_text(&result.diff) };
         let change =
             PlannedChange { host: delegated.unwrap_or(host).to_owned(), kind, what, task: task.name.clone(), diff };
-        // One file may get its content and its owner from two tasks.
-        let known =
-            |other: &PlannedChange| other.host == change.host && other.kind == kind && other.what == change.what;
+        // One file may get its content and its owner from two tasks. Which file a hidden task changes is not known here.
+        let known = |other: &PlannedChange| {
+            !result.no_log && other.host == change.host && other.kind == kind && other.what == change.what
+        };
         if !self.changes.iter().any(known) {
             self.changes.push(change);
         }
@@ -191,8 +199,8 @@ impl Changes {
         }
         match reported::<ServiceReport>(result) {
             None => {}
-            Some(Ok(ServiceReport { layout: _, unit, action, clients })) => {
-                self.services.push(ServiceChange { host: host.to_string(), unit, action, clients });
+            Some(Ok(ServiceReport { layout: _, unit, action, clients, with })) => {
+                self.services.push(ServiceChange { host: host.to_string(), unit, action, clients, with });
             }
             Some(Err(message)) => self.misreported(host, message),
         }
@@ -383,11 +391,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_several_lines_stays_so() {
+    fn a_message_of_several_lines_stays_so_and_is_shown_once() {
         let mut changes = Changes::default();
         let mut said = result(Status::Ok, &[]);
         said.values.insert("msg".into(), Value::from(vec!["HOST  DAYS", "h1    364"]));
-        changes.add_event(&task_result("debug", "Show", false, said));
+        changes.add_event(&task_result("debug", "Show", false, said.clone()));
+        changes.add_event(&task_result("debug", "Show it afterwards", false, said));
         changes.add_event(&task_result("debug", "Say", false, result(Status::Ok, &[("msg", "done")])));
         assert_eq!(changes.notes, ["HOST  DAYS\nh1    364", "done"]);
     }
@@ -396,10 +405,13 @@ mod tests {
     fn a_secret_s_values_are_not_kept() {
         let mut changes = Changes::default();
         let secret = TaskResult { no_log: true, ..result(Status::Changed, &[("dest", "/root/s3cret")]) };
+        changes.add_event(&task_result("copy", "The key", false, secret.clone()));
         changes.add_event(&task_result("copy", "The key", false, secret));
         let lost = TaskResult { no_log: true, message: Some("s3cret".into()), ..result(Status::Failed, &[]) };
         changes.add_event(&task_result("copy", "The other key", false, lost));
         assert!(!serde_json::to_string(&changes).unwrap().contains("s3cret"), "{changes:?}");
+        // Two files, for all that is known.
+        assert_eq!(changes.changes.len(), 2);
         assert_eq!(changes.changes[0].what, "The key");
         assert_eq!(changes.failures[0].message, "the result is hidden");
     }

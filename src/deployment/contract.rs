@@ -79,6 +79,9 @@ pub struct ServiceReport {
     pub unit: String,
     pub action: ServiceAction,
     pub clients: Clients,
+    /// Other services of the host that restart with it, such as the API server that calls it.
+    #[serde(default)]
+    pub with: Vec<String>,
 }
 
 impl Reported for ServiceReport {
@@ -94,6 +97,10 @@ pub enum ServiceAction {
     Start,
     /// One host at a time.
     Restart,
+    /// Reads its configuration again, one host at a time, without closing a connection.
+    Reload,
+    /// It is removed.
+    Stop,
 }
 
 /// What clients notice of a restart.
@@ -345,18 +352,23 @@ mod tests {
 
     #[test]
     fn the_roles_report_what_happens_to_a_service() {
-        for path in ["etcd/tasks/service.yml", "karmada_component/tasks/service.yml"] {
+        let services = ["etcd", "karmada_component", "load_balancer"].map(|role| format!("{role}/tasks/service.yml"));
+        for path in services.into_iter().chain(["karmada_settings/tasks/reset_component.yml".to_owned()]) {
             let text = std::fs::read_to_string(format!("{}/roles/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
             let tasks: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
             let tasks = tasks.as_sequence().unwrap();
             let report = tasks.iter().find_map(|task| task["ansible.builtin.set_fact"].get(ServiceReport::VARIABLE));
             let report = report.unwrap_or_else(|| panic!("{path} reports nothing")).as_mapping().unwrap();
-            let fields: Vec<&str> = report.keys().map(|key| key.as_str().unwrap()).collect();
+            let mut fields: Vec<&str> = report.keys().map(|key| key.as_str().unwrap()).collect();
+            // Not every role has services that restart with another one.
+            fields.retain(|field| *field != "with");
             assert_eq!(fields, ["layout", "unit", "action", "clients"], "{path}");
             assert_eq!(report["layout"], ServiceReport::LAYOUT, "{path}");
         }
-        let json = serde_json::json!({"layout": 1, "unit": "etcd", "action": "restart", "clients": "reconnect"});
-        assert_eq!(ServiceReport::from_report(&value(json)).unwrap().clients, Clients::Reconnect);
+        let mut json = serde_json::json!({"layout": 1, "unit": "etcd", "action": "restart", "clients": "reconnect"});
+        assert_eq!(ServiceReport::from_report(&value(json.clone())).unwrap().clients, Clients::Reconnect);
+        json["with"] = serde_json::json!(["karmada-apiserver"]);
+        assert_eq!(ServiceReport::from_report(&value(json)).unwrap().with, ["karmada-apiserver"]);
     }
 
     fn example() -> serde_json::Value {

@@ -67,7 +67,7 @@ export interface StatusAnswer { time: string; run: string; status: DeploymentSta
 
 export interface PlannedChange { host: string; kind: string; what: string; task: string; diff?: string }
 export interface PlanFailure { host: string; task: string; message: string; unreachable?: boolean }
-export interface PlannedService { host: string; unit: string; action: 'start' | 'restart'; clients: 'unaffected' | 'reconnect' | 'fail' }
+export interface PlannedService { host: string; unit: string; action: 'start' | 'restart' | 'reload' | 'stop'; clients: 'unaffected' | 'reconnect' | 'fail'; with?: string[] }
 export interface PlanWait { host: string; stage: string; reason: string }
 export interface PlannedStage {
   stage: string; state: 'same' | 'differs' | 'waits' | 'refused'; hosts: string[]

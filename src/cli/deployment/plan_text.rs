@@ -106,27 +106,34 @@ fn changes(found: &Changes, detail: bool) -> String {
     text
 }
 
-/// What would happen to services: restarts in their order, and how many would be started, with `detail` which.
+/// What would happen to services: restarts and reloads in their order, and how many would start or stop, with `detail` which.
 fn services(services: &[ServiceChange], detail: bool) -> String {
     let mut text = String::new();
-    let (starts, restarts): (Vec<_>, Vec<_>) =
-        services.iter().partition(|service| service.action == ServiceAction::Start);
-    let groups = by_unit(&starts);
-    if detail {
-        groups
-            .iter()
-            .for_each(|(unit, hosts, _)| text.push_str(&format!("  start        {unit}: {}\n", hosts.join(", "))));
-    } else if !starts.is_empty() {
-        text.push_str(&format!("  start        {}\n", counted(starts.len(), "service")));
+    let of = |action| services.iter().filter(|service| service.action == action).collect::<Vec<_>>();
+    for (action, word) in [(ServiceAction::Start, "start"), (ServiceAction::Stop, "stop")] {
+        let services = of(action);
+        if detail {
+            by_unit(&services)
+                .iter()
+                .for_each(|(unit, hosts, _)| text.push_str(&format!("  {word:<12} {unit}: {}\n", hosts.join(", "))));
+        } else if !services.is_empty() {
+            text.push_str(&format!("  {word:<12} {}\n", counted(services.len(), "service")));
+        }
     }
+    for (unit, hosts, _) in by_unit(&of(ServiceAction::Reload)) {
+        text.push_str(&format!("  reload       {unit}: {}\n", hosts.join(", ")));
+    }
+    let restarts = of(ServiceAction::Restart);
     for (unit, hosts, clients) in by_unit(&restarts) {
+        let with = restarts.iter().find(|service| service.unit == unit).map_or(&[][..], |service| &service.with);
+        let units = [unit].into_iter().chain(with.iter().map(String::as_str)).collect::<Vec<_>>().join(" and ");
         let order = if hosts.len() > 1 { ", one after the other" } else { "" };
         let clients = match clients {
             Clients::Unaffected => "",
             Clients::Reconnect => "; clients reconnect to another host",
             Clients::Fail => "; requests fail until it is back",
         };
-        text.push_str(&format!("  restart      {unit}: {}{order}{clients}\n", hosts.join(", ")));
+        text.push_str(&format!("  restart      {units}: {}{order}{clients}\n", hosts.join(", ")));
     }
     text
 }
@@ -265,7 +272,8 @@ fn to_do(plan: &Plan) -> String {
         words.push(format!("after that {}", waiting.join(" and ")));
     }
     let services = plan.stages.iter().flat_map(|planned| &planned.found.services);
-    let restarts = services.filter(|service| service.action == ServiceAction::Restart).count();
+    let restarted = services.filter(|service| service.action == ServiceAction::Restart);
+    let restarts = restarted.map(|service| 1 + service.with.len()).sum();
     if restarts > 0 {
         words.push(counted(restarts, "service restart"));
     }
@@ -375,6 +383,7 @@ To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
             unit: unit.into(),
             action,
             clients,
+            with: Vec::new(),
         };
         let restart = |host: &str, unit: &str, clients| service(host, unit, ServiceAction::Restart, clients);
         let all = [
@@ -382,14 +391,23 @@ To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
             restart("h2", "etcd", Clients::Reconnect),
             restart("h1", "etcd", Clients::Reconnect),
             restart("h1", "karmada-scheduler", Clients::Unaffected),
+            ServiceChange {
+                with: vec!["karmada-apiserver".into()],
+                ..restart("h1", "karmada-webhook", Clients::Unaffected)
+            },
+            service("h1", "karmada-load-balancer", ServiceAction::Reload, Clients::Unaffected),
+            service("h2", "karmada-load-balancer", ServiceAction::Reload, Clients::Unaffected),
+            service("h1", "karmada-agent-m1", ServiceAction::Stop, Clients::Unaffected),
         ];
-        let restarts = "  restart      etcd: h2, h1, one after the other; clients reconnect to another host\n  \
-                        restart      karmada-scheduler: h1\n";
-        assert_eq!(services(&all, false), format!("  start        1 service\n{restarts}"));
-        assert_eq!(services(&all, true), format!("  start        etcd: h3\n{restarts}"));
+        let restarts = "  reload       karmada-load-balancer: h1, h2\n  restart      etcd: h2, h1, one after the other; clients reconnect to another host\n  \
+                        restart      karmada-scheduler: h1\n  \
+                        restart      karmada-webhook and karmada-apiserver: h1\n";
+        assert_eq!(services(&all, false), format!("  start        1 service\n  stop         1 service\n{restarts}"));
+        let named = "  start        etcd: h3\n  stop         karmada-agent-m1: h1\n";
+        assert_eq!(services(&all, true), format!("{named}{restarts}"));
         let mut planned = planned(Stage::Etcd, StageState::Differs, &[("h1", ChangeKind::File, "/etc/a")]);
         planned.found.services = all.to_vec();
-        assert_eq!(total(&plan_with(vec![planned])), "To do: 1 file; 3 service restarts.");
+        assert_eq!(total(&plan_with(vec![planned])), "To do: 1 file; 5 service restarts.");
     }
 
     #[test]

@@ -328,6 +328,8 @@ export const en = {
   'plan.restart': 'restarts {unit}',
   'plan.restarts': 'restart',
   'plan.starts': 'start',
+  'plan.reloads': 'reload',
+  'plan.stops': 'stop',
   'plan.diffOf': 'Changes of {what}',
   'plan.text': 'The plan as the command line prints it',
   'planTitle.apply': 'Apply this plan to {name}?',

@@ -329,6 +329,8 @@ export const zh: Texts = {
   'plan.restart': '重启 {unit}',
   'plan.restarts': '重启',
   'plan.starts': '启动',
+  'plan.reloads': '重新加载',
+  'plan.stops': '停止',
   'plan.diffOf': '{what} 的变更',
   'plan.text': '命令行输出的计划',
   'planTitle.apply': '将此计划应用到 {name}？',
