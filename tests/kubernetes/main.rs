@@ -1,5 +1,6 @@
 //! `k8s` and `k8s_info` against a real kube-apiserver and etcd: every playbook in `cases/` checks itself by `assert`.
 //! Resources of a real API server as inventories: `live.rs`. Members that join and leave: `members.rs`.
+//! The Helm chart of the operator: `helm.rs`.
 //! Not run unless asked for, as no registry has a kube-apiserver: put one, kube-controller-manager and kubectl into
 //! `WINDLASS_KUBERNETES_DIR` (or `target/kubernetes/`, by `tests/kubernetes-binaries`), then
 //! `cargo test --test kubernetes -- --ignored`.
@@ -7,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 mod credentials;
+mod helm;
 mod jobs;
 mod live;
 mod members;
