@@ -133,7 +133,7 @@ enum TokenAction {
         /// At most 63 lower-case letters, digits and dashes
         #[arg(value_name = "NAME")]
         name: String,
-        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, admin; may be given several times
+        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, destroy, admin; may be given several times
         #[arg(long = "right", value_name = "RIGHT=DEPLOYMENT", value_parser = right, required = true)]
         rights: Vec<(Right, String)>,
         /// For how many days it is good, from 1 to 366

@@ -127,6 +127,11 @@ pub struct Login {
 }
 
 impl Login {
+    /// When the session began. None: it is a token.
+    pub(super) fn session_began(&self) -> Option<SystemTime> {
+        self.session.as_ref().map(|_| self.ends - sessions::SESSION_AGE)
+    }
+
     /// The person behind it: that of a token is the account that created it.
     pub(super) fn person(&self) -> &str {
         self.account.as_deref().unwrap_or(&self.name)

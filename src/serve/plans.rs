@@ -169,6 +169,11 @@ fn why_not(server: &Server, run: RunId, plan: &AnyPlan) -> Result<Option<(&'stat
         let detail = format!("there is a later plan (run {})", later.start.id);
         return Ok(Some(("PlanIsOld", detail)));
     }
+    if let Some(later) = later_run(server, (plan.deployment(), "destroy"), run, Some(false))? {
+        let detail =
+            format!("the deployment was destroyed since it was made, or is being destroyed (run {})", later.start.id);
+        return Ok(Some((if later.running { "AlreadyRunning" } else { "PlanIsOld" }, detail)));
+    }
     for work in PlannedWork::EVERY {
         let command = work.sub_command();
         if let Some(later) = later_run(server, (plan.deployment(), command), run, Some(false))? {

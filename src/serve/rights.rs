@@ -22,12 +22,15 @@ pub enum Right {
     Approve,
     /// Stop a run.
     Stop,
+    /// Destroy the deployment, with its etcd and all data in it.
+    Destroy,
     /// Create and revoke tokens, and read the audit log. Only for all deployments.
     Admin,
 }
 
 impl Right {
-    pub const EVERY: [Right; 6] = [Right::See, Right::Plan, Right::Edit, Right::Approve, Right::Stop, Right::Admin];
+    pub const EVERY: [Right; 7] =
+        [Right::See, Right::Plan, Right::Edit, Right::Approve, Right::Stop, Right::Destroy, Right::Admin];
 
     /// As in JSON and on the command line.
     pub fn right_name(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Right {
             Right::Edit => "edit",
             Right::Approve => "approve",
             Right::Stop => "stop",
+            Right::Destroy => "destroy",
             Right::Admin => "admin",
         }
     }

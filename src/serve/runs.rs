@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::Server;
+use super::access::{Login, sha256_hex};
 use super::answers::{self, List};
 use super::backup_directory::backups_of;
 use super::call::{API, Call};
@@ -65,6 +66,14 @@ pub(super) enum StartRun {
     EtcdDowngrade { plan: String, digest: String },
     /// Take a backup of etcd, in the server's directory of backups. Needs the right approve.
     EtcdBackup {},
+    /// Remove the deployment from its hosts: members, the control plane, etcd and all data in it. Needs the right destroy, and a session that
+    /// began in the last 15 minutes, or a token. Backups and the document stay.
+    Destroy {
+        /// The name of the deployment, as the person typed it.
+        confirm: String,
+        /// SHA-256 of the document that the person saw, which names the hosts: its ETag without the quotes.
+        document: String,
+    },
 }
 
 impl StartRun {
@@ -76,7 +85,8 @@ impl StartRun {
             | StartRun::EtcdCheck {}
             | StartRun::EtcdVerify {}
             | StartRun::Plan { .. }
-            | StartRun::EtcdBackup {} => return None,
+            | StartRun::EtcdBackup {}
+            | StartRun::Destroy { .. } => return None,
             StartRun::Apply { plan, digest, removals } => (PlannedWork::Apply, plan, digest, removals),
             StartRun::Upgrade { plan, digest } => (PlannedWork::Upgrade, plan, digest, &NO_REMOVALS),
             StartRun::Rollback { plan, digest } => (PlannedWork::Rollback, plan, digest, &NO_REMOVALS),
@@ -98,6 +108,7 @@ impl StartRun {
             (StartRun::Plan { operation }, None) => (Right::Plan, format!("plan of {}", operation.sub_command())),
             // With a limit for how many are kept, a new one is the end of an old one.
             (StartRun::EtcdBackup {}, None) => (Right::Approve, "etcd backup".to_owned()),
+            (StartRun::Destroy { .. }, None) => (Right::Destroy, "destroy".to_owned()),
             (StartRun::EtcdCheck {}, None) => (Right::Plan, "etcd check".to_owned()),
             (StartRun::EtcdVerify {}, None) => (Right::Plan, "etcd verify".to_owned()),
             (_, None) => (Right::Plan, "status".to_owned()),
@@ -198,6 +209,9 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
     let (right, detail) = start.needs();
     call.check_right(right)?;
     call.note.lock().detail = detail;
+    if matches!(start, StartRun::Destroy { .. }) {
+        check_fresh_login(call.login.as_ref().and_then(Login::session_began), SystemTime::now())?;
+    }
     let by = call.login.as_ref().map_or_else(String::new, |login| login.name.clone());
     let person = call.login.as_ref().map(|login| login.person().to_owned()).unwrap_or_default();
     let id = RunId::new_at(SystemTime::now());
@@ -212,7 +226,7 @@ pub(super) async fn start_run(call: Call) -> Result<Response, Problem> {
         let file = usable_deployment(server, &deployment)?;
         let approval = start.approval(&person);
         let arguments = arguments(server, &file, &start, approval.as_ref(), id)?;
-        let changes = approval.is_some() || matches!(start, StartRun::EtcdBackup {});
+        let changes = approval.is_some() || matches!(start, StartRun::EtcdBackup {} | StartRun::Destroy { .. });
         // Only a stored document gets secrets: those of a person's file are where the file says.
         let handed = match file.stored {
             true => Some(server.credentials.handed_credentials(&deployment)?),
@@ -256,10 +270,49 @@ fn arguments(
             let out = ["--out".to_owned(), server.processes.plan_path(id).display().to_string()];
             Ok(words(&operation.planning_words()).into_iter().chain(out).collect())
         }
+        (StartRun::Destroy { confirm, document }, None) => {
+            check_destroy(server, file, confirm, document)?;
+            refuse_others(server, &file.name)?;
+            Ok(words(&["destroy", "--name", confirm]))
+        }
         (StartRun::EtcdCheck {}, None) => Ok(words(&["etcd", "check"])),
         (StartRun::EtcdVerify {}, None) => Ok(words(&["etcd", "verify"])),
         (_, None) => Ok(words(&["status", "--format", "json"])),
     }
+}
+
+/// How long ago a session may have begun whose person destroys a deployment.
+const FRESH: Duration = Duration::from_secs(15 * 60);
+
+/// Refuses a session that began too long ago: somebody else may sit before it. `began`: None for a token.
+fn check_fresh_login(began: Option<SystemTime>, now: SystemTime) -> Result<(), Problem> {
+    match began {
+        Some(began) if now.duration_since(began).is_ok_and(|age| age > FRESH) => {
+            let detail = format!("this login began more than {} minutes ago", FRESH.as_secs() / 60);
+            Err(Problem::new(StatusCode::FORBIDDEN, "LoginTooOld", detail).with_hint("log out, and log in again"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to destroy what the person has not named or seen, and what two people must agree to.
+fn check_destroy(server: &Server, file: &DeploymentFile, confirm: &str, document: &str) -> Result<(), Problem> {
+    if server.author_may_not_approve {
+        let detail = "two people must agree to each change here, and nothing can be planned and approved that destroys";
+        return Err(
+            Problem::new(StatusCode::FORBIDDEN, "OwnPlan", detail).with_hint("use windlass destroy in a terminal")
+        );
+    }
+    if confirm != file.name {
+        let detail = format!("confirm must be the name of the deployment, {}", file.name);
+        return Err(Problem::conflict("NameNotConfirmed", detail));
+    }
+    let text = std::fs::read(&file.path).map_err(Problem::internal)?;
+    if sha256_hex(&text) != document {
+        let detail = "the document is not the one whose digest was given";
+        return Err(Problem::conflict("OtherDocument", detail).with_hint("read the document again, with its hosts"));
+    }
+    Ok(())
 }
 
 /// Refuses to change a deployment that another run changes.
@@ -367,4 +420,19 @@ pub(super) async fn show_log(call: Call) -> Result<Response, Problem> {
         Ok(text)
     };
     Ok(answers::text(call.server.blocking(show).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_began_long_ago_destroys_nothing() {
+        let now = SystemTime::now();
+        assert!(check_fresh_login(None, now).is_ok() && check_fresh_login(Some(now - FRESH), now).is_ok());
+        let refused = check_fresh_login(Some(now - FRESH - Duration::from_secs(1)), now).unwrap_err();
+        assert_eq!(refused.code, "LoginTooOld");
+        // A clock that went back is no reason.
+        assert!(check_fresh_login(Some(now + FRESH), now).is_ok());
+    }
 }

@@ -21,7 +21,7 @@ serve_up() {
 }
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true' EXIT
 "$WINDLASS" serve token revoke e2e 2>/dev/null || true
-token=$("$WINDLASS" serve token create e2e --right see=prod --right plan=prod --right approve=prod --right stop=prod)
+token=$("$WINDLASS" serve token create e2e --right see=prod --right plan=prod --right approve=prod --right stop=prod --right destroy=prod)
 # api METHOD PATH [BODY]: the answer; it fails when the answer is a problem.
 api() {
   curl -sS --fail-with-body -X "$1" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' ${3:+--data "$3"} "http://127.0.0.1:$port/api/v1$2"

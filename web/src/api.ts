@@ -2,7 +2,7 @@
 
 import { stored } from './lib/stored'
 
-export type Right = 'see' | 'plan' | 'edit' | 'approve' | 'stop' | 'admin'
+export type Right = 'see' | 'plan' | 'edit' | 'approve' | 'stop' | 'destroy' | 'admin'
 export type Rights = Record<string, Right[]>
 export interface Session { name: string; account: string | null; rights: Rights; ends: string; version: string }
 export interface OpenSession {
@@ -110,6 +110,7 @@ export interface Allowed { bundles: string[]; files: string[]; hooks: string[]; 
 /** A run to start. */
 export type Command =
   | { command: 'status' | 'etcd_backup' | 'etcd_check' | 'etcd_verify' }
+  | { command: 'destroy'; confirm: string; document: string }
   | { command: 'plan'; operation?: PlannedWork }
   | { command: 'apply'; plan: string; digest: string; removals: string[] }
   | { command: 'upgrade' | 'rollback' | 'certificates' | 'etcd_defrag' | 'etcd_upgrade' | 'etcd_downgrade'; plan: string; digest: string }

@@ -21,7 +21,7 @@ pub(super) enum UserAction {
         /// At most 63 lower-case letters, digits and .-_@
         #[arg(value_name = "NAME")]
         name: String,
-        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, admin; may be given several times
+        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, destroy, admin; may be given several times
         #[arg(long = "right", value_name = "RIGHT=DEPLOYMENT", value_parser = right, required = true)]
         rights: Vec<(Right, String)>,
         /// File with the password in its first line, which others cannot read; - is standard input
@@ -44,7 +44,7 @@ pub(super) enum UserAction {
         /// Name of the account
         #[arg(value_name = "NAME")]
         name: String,
-        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, admin; may be given several times
+        /// A right and the deployment it is for, * for all: see, plan, edit, approve, stop, destroy, admin; may be given several times
         #[arg(long = "right", value_name = "RIGHT=DEPLOYMENT", value_parser = right, required = true)]
         rights: Vec<(Right, String)>,
     },

@@ -102,6 +102,47 @@ async fn an_operation_is_carried_out_only_as_it_was_seen() {
 }
 
 #[tokio::test]
+async fn a_deployment_is_destroyed_by_its_name_and_by_the_document_that_was_seen() {
+    let fixture = echoing();
+    let token = fixture.token("see@prod plan@prod edit@prod approve@prod stop@prod destroy@prod");
+    let answer = fixture.ask("GET", "/api/v1/deployments/prod/document", Some(&token), None).await;
+    let seen = super::super::access::sha256_hex(answer.text.as_bytes());
+    let body = |confirm: &str, document: &str| serde_json::json!({"command": "destroy", "confirm": confirm, "document": document});
+    // All other rights are not enough.
+    let others = fixture.token("see@prod plan@prod edit@prod approve@prod stop@prod destroy@other");
+    assert_eq!(start(&fixture, &others, body("prod", &seen)).await.code(), "Forbidden");
+    for wrong in ["", "Prod", "prod ", "other", "--force"] {
+        assert_eq!(start(&fixture, &token, body(wrong, &seen)).await.code(), "NameNotConfirmed", "{wrong:?}");
+    }
+    assert_eq!(start(&fixture, &token, body("prod", &"0".repeat(64))).await.code(), "OtherDocument");
+    let printed = start(&fixture, &token, body("prod", &seen)).await.json()["detail"].as_str().unwrap().to_owned();
+    let root = fixture.directory.path().canonicalize().unwrap();
+    let expected = format!("destroy --name prod -f {}/deployments/prod.yaml --run-id=", root.display());
+    assert!(printed.starts_with(&expected), "{printed}");
+
+    // While it is destroyed, and afterwards, no older plan is carried out, and nothing else is begun meanwhile.
+    let (run, digest) = save(&fixture, &operation_plan("upgrade"), 0);
+    let mut store = fixture.store();
+    let destroy = start_run(store.as_mut(), "destroy", Some("prod"), 10);
+    assert_eq!(carry_out(&fixture, &token, "upgrade", (&run, &digest)).await.code(), "AlreadyRunning");
+    assert_eq!(start(&fixture, &token, body("prod", &seen)).await.code(), "AlreadyRunning");
+    end_run(store.as_mut(), destroy);
+    assert_eq!(carry_out(&fixture, &token, "upgrade", (&run, &digest)).await.code(), "PlanIsOld");
+}
+
+#[tokio::test]
+async fn nobody_destroys_alone_where_two_must_agree() {
+    let fixture = Fixture::with(|options| options.author_may_not_approve = true);
+    let token = fixture.token("see@prod destroy@prod");
+    let answer = fixture.ask("GET", "/api/v1/deployments/prod/document", Some(&token), None).await;
+    let document = super::super::access::sha256_hex(answer.text.as_bytes());
+    let body = serde_json::json!({"command": "destroy", "confirm": "prod", "document": document});
+    let answer = start(&fixture, &token, body).await;
+    assert_eq!(answer.code(), "OwnPlan");
+    assert!(answer.json()["hint"].as_str().unwrap().contains("windlass destroy"));
+}
+
+#[tokio::test]
 async fn a_plan_is_made_by_the_dry_run_of_its_operation() {
     let fixture = echoing();
     let (may, may_not) = (fixture.token("see@prod plan@prod"), fixture.token("see@prod approve@prod"));

@@ -52,10 +52,21 @@ follow "$run" >/dev/null
 [ "$(outcome "$run")" = succeeded ] || broken "the second apply did not succeed"
 for h in h1 h2 h3; do on $h grep -q kube-api-burst=78 /etc/systemd/system/karmada-scheduler.service || broken "the flag is missing on $h"; done
 
+# Destroyed by its name, for the document that was seen, and with a right of its own.
+document=$(sha256sum "$deployments/prod.yaml" | cut -d' ' -f1)
+refused NameNotConfirmed POST /deployments/prod/runs "{\"command\": \"destroy\", \"confirm\": \"pro\", \"document\": \"$document\"}"
+refused OtherDocument POST /deployments/prod/runs "{\"command\": \"destroy\", \"confirm\": \"prod\", \"document\": \"0$document\"}"
+for h in h1 h2 h3; do on $h systemctl is-active etcd || broken "$h was changed by a refused request"; done
+run=$(start "{\"command\": \"destroy\", \"confirm\": \"prod\", \"document\": \"$document\"}")
+follow "$run" >/dev/null
+[ "$(outcome "$run")" = succeeded ] || { api GET "/runs/$run/log" | tail -40; broken "it was not destroyed"; }
+for h in h1 h2 h3; do on $h '! [ -e /etc/etcd ] && ! [ -e /var/lib/etcd ] && ! systemctl is-active etcd karmada-apiserver' || broken "something is left on $h"; done
+refused PlanIsOld POST /deployments/prod/runs "{\"command\": \"apply\", \"plan\": \"$plan\", \"digest\": \"$digest\"}"
+
 "$WINDLASS" serve audit >"$scratch/audit"
 grep -q '127.0.0.1  token e2e  OtherDigest  start a run: prod, apply of the plan ' "$scratch/audit" || broken "a refusal is not in the audit log"
 grep -q "127.0.0.1  token e2e  202  stop a run when its running tasks have ended: $stopped$" "$scratch/audit" || broken "the stop is not in the audit log"
-grep -q 'the command line  .*  done  create a token: e2e, see=prod plan=prod approve=prod stop=prod for 90 days$' "$scratch/audit" || broken "the token is not in the audit log"
+grep -q 'the command line  .*  done  create a token: e2e, see=prod plan=prod approve=prod stop=prod destroy=prod for 90 days$' "$scratch/audit" || broken "the token is not in the audit log"
 "$WINDLASS" serve token revoke e2e
 refused NotLoggedIn GET /runs
 kill "$server"

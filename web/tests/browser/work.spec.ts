@@ -76,6 +76,30 @@ test('plans of operations are asked for in the view of a deployment', async ({ p
   }
 })
 
+test('a deployment is destroyed by its typed name, for the document that was shown', async ({ page, request }) => {
+  await page.route('**/deployments/prod/runs', (route) => route.fulfill({
+    status: 403, contentType: 'application/problem+json', body: JSON.stringify({ code: 'LoginTooOld', detail: 'this login began long ago', status: 403 }),
+  }))
+  await open(page, '/deployments/prod')
+  await page.getByRole('button', { name: 'Destroy…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Destroy prod' })
+  await expect(dialog).toContainText('Nobody can undo it')
+  await expectAccessible(page)
+  const confirm = dialog.getByRole('button', { name: 'Destroy it' })
+  for (const wrong of ['', 'pro', 'Prod']) {
+    await dialog.getByRole('textbox').fill(wrong)
+    await expect(confirm).toHaveAccessibleDescription('Type the name exactly.')
+  }
+  await dialog.getByRole('textbox').fill('prod')
+  const [sent] = await Promise.all([
+    page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/deployments/prod/runs')),
+    confirm.click(),
+  ])
+  const document = (await request.get('api/v1/deployments/prod/document')).headers()['etag'].replaceAll('"', '')
+  expect(sent.postDataJSON()).toEqual({ command: 'destroy', confirm: 'prod', document })
+  await expect(page.getByRole('alert')).toContainText('this login began long ago')
+})
+
 test('backups are listed with whether they are good, and taken by who may', async ({ page, request, playwright, baseURL }) => {
   test.setTimeout(600_000)
   await expectEnd(request)
