@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Journal, JournalEntry};
 use super::lock::Lock;
@@ -211,7 +213,8 @@ impl<'a> Stages<'a> {
                     false => planned.state,
                     true => {
                         let (phase, reach) = (self.read_inventory().await?, &self.plan.reach);
-                        match planning::check_run(&phase, stage, &[], reach, self.control).await? {
+                        let (_turn, shown) = watch::channel(stage);
+                        match planning::check_run(&phase, stage, &[], reach, self.control, shown).await? {
                             // The run reports the members that are refused now.
                             Some(now) if !now.found.failures.is_empty() => StageState::Differs,
                             Some(now) => now.state,

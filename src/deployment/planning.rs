@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 
 use super::changes::{Changes, TaskFailure};
 use super::control::{Control, Outcome, Progress};
@@ -112,14 +113,16 @@ async fn check_stages(
     control: &Control,
 ) -> Result<Option<Vec<PlannedStage>>, Error> {
     let mut stages: Vec<PlannedStage> = Vec::new();
+    let (turn, _) = watch::channel(Stage::Etcd);
     while stages.len() < STAGES.len() {
         let pending = stages.iter().filter(|planned| planned.state != StageState::Same).map(|planned| planned.stage);
         let pending: Vec<Stage> = pending.collect();
         let left = STAGES.iter().skip(stages.len());
         let mut checks: FuturesOrdered<_> =
-            left.map(|stage| check_run(phase, *stage, &pending, reach, control)).collect();
-        while let Some(planned) = checks.next().await {
-            let Some(planned) = planned? else { return Ok(None) };
+            left.clone().map(|stage| check_run(phase, *stage, &pending, reach, control, turn.subscribe())).collect();
+        for stage in left {
+            turn.send_replace(*stage);
+            let Some(planned) = checks.next().await.transpose()?.flatten() else { return Ok(None) };
             let differs = planned.state != StageState::Same;
             stages.push(planned);
             if differs {
@@ -130,13 +133,15 @@ async fn check_stages(
     Ok(Some(stages))
 }
 
-/// What one stage would change. `pending`: the stages before it that have something to do. None: the caller cancelled it.
+/// What one stage would change. `pending`: the stages before it that have something to do. `turn`: the stage that people see as the one that
+/// is checked. None: the caller cancelled it.
 pub(super) async fn check_run(
     phase: &Phase<'_>,
     stage: Stage,
     pending: &[Stage],
     reach: &TargetHosts,
     control: &Control,
+    mut turn: watch::Receiver<Stage>,
 ) -> Result<Option<PlannedStage>, Error> {
     let playbook = phase.site().playbook_path(stage.playbook());
     let mut vars = Vars::default();
@@ -155,14 +160,19 @@ pub(super) async fn check_run(
     if hosts.is_empty() {
         return Ok(Some(PlannedStage { stage, state: StageState::Same, hosts, found: Changes::default() }));
     }
-    let check = OpenStage::start_check(control, stage, playbook);
     let mut found = Changes::default();
-    let recap = waiting::watch(control, job, |event| found.add_event(event)).await?;
+    let is_shown = async {
+        // Its sender is there for as long as this is.
+        let shown = turn.wait_for(|turn| *turn == stage).await.is_ok();
+        shown.then(|| OpenStage::start_check(control, stage, playbook))
+    };
+    let (check, recap) = tokio::join!(is_shown, waiting::watch(control, job, |event| found.add_event(event)));
+    let recap = recap?;
     found.name_credentials(credentials.as_ref());
     if recap.is_none() || control.run.is_stopping() {
         return Ok(None);
     }
-    check.end(found.outcome(), found.changes.len());
+    check.into_iter().for_each(|check| check.end(found.outcome(), found.changes.len()));
     let state = if found.failures.iter().any(|failure| !is_of_one_member(stage, failure, phase.inventory())) {
         StageState::Refused
     } else if !found.waits.is_empty() {

@@ -11,6 +11,7 @@ mod progress_messages;
 pub(super) mod status;
 pub(super) mod worker;
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,10 +26,11 @@ use super::recording::StartedCommand;
 use super::reporting::Reporting;
 use super::{CliError, ExitCode, carried, extra_vars, vault};
 use crate::deployment::plan::PlanRequest;
-use crate::deployment::{Control, Error, Site, lock};
+use crate::deployment::{Control, Error, Progress, Site, lock};
 use crate::launch::options;
 use crate::report::{OutputFormat, harmless};
 use crate::runs::RunId;
+use crate::value::mutex::Mutex;
 use crate::value::ownership::{written_by_others, written_by_others_below};
 use crate::value::truth;
 
@@ -120,10 +122,17 @@ impl SiteArgs {
                 return telling.end_with(Err(failure)).await;
             }
             let (copy, events) = (telling.print_copy(), telling.control.events.clone());
+            let warned = Mutex::new(HashSet::new());
             let control = Control {
                 id: telling.run,
                 run: telling.control.clone(),
                 progress: Arc::new(move |progress| {
+                    // Each stage may find the same.
+                    if let Progress::Warning(words) = &progress
+                        && !warned.lock().insert(words.clone())
+                    {
+                        return;
+                    }
                     let copying = PrintCopying::start_copying(copy.clone());
                     progress_messages::print_progress(&progress);
                     drop(copying);
