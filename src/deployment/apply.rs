@@ -214,7 +214,7 @@ impl<'a> Stages<'a> {
                     true => {
                         let (phase, reach) = (self.read_inventory().await?, &self.plan.reach);
                         let (_turn, shown) = watch::channel(stage);
-                        match planning::check_run(&phase, stage, &[], reach, self.control, shown).await? {
+                        match planning::check_run(&phase, stage, Vec::new(), reach, self.control, shown).await? {
                             // The run reports the members that are refused now.
                             Some(now) if !now.found.failures.is_empty() => StageState::Differs,
                             Some(now) => now.state,

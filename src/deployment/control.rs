@@ -76,6 +76,33 @@ impl Control {
     }
 }
 
+/// A stage that is checked. One that is dropped was interrupted.
+pub(super) struct OpenStage<'a> {
+    control: &'a Control,
+    stage: Stage,
+    end: (Outcome, Option<usize>),
+}
+
+impl<'a> OpenStage<'a> {
+    pub(super) fn start_check(control: &'a Control, stage: Stage, playbook: PathBuf) -> OpenStage<'a> {
+        control.report_progress(Progress::StageStart { stage: stage.name(), playbook, check: true });
+        control.report_progress(Progress::Planning(stage));
+        OpenStage { control, stage, end: (Outcome::Interrupted, None) }
+    }
+
+    /// `changes`: how many were found.
+    pub(super) fn end(mut self, outcome: Outcome, changes: usize) {
+        self.end = (outcome, Some(changes));
+    }
+}
+
+impl Drop for OpenStage<'_> {
+    fn drop(&mut self) {
+        let (outcome, changes) = self.end;
+        self.control.report_progress(Progress::StageEnd { stage: self.stage.name(), outcome, changes });
+    }
+}
+
 /// How a request is to take the lock.
 #[derive(Debug, Clone)]
 pub struct LockRequest {

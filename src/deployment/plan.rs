@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::changes::{Changes, TaskFailure};
+use super::changes::{ChangeKind, Changes, PlannedChange, TaskFailure};
 use super::control::Outcome;
 use super::stage::Stage;
 use crate::inventory::split;
@@ -37,6 +37,29 @@ impl PlannedStage {
     /// The failures of single members, which hold up nothing else. Empty if the stage as a whole is refused.
     pub fn refused_members(&self) -> &[TaskFailure] {
         if self.state == StageState::Refused { &[] } else { &self.found.failures }
+    }
+
+    /// Leaves out the files, units and services of hosts that stages before it change: the playbook of members, for example, looks after
+    /// estimators as that of the control plane does.
+    pub(super) fn leave_to(&mut self, earlier: &[PlannedStage]) {
+        if self.state != StageState::Differs || self.stage == Stage::Removals {
+            return;
+        }
+        let found = || earlier.iter().map(|planned| &planned.found);
+        let (changes, services) = (self.found.changes.len(), self.found.services.len());
+        self.found.changes.retain(|change| {
+            let same = |other: &PlannedChange| {
+                (&other.host, other.kind, &other.what) == (&change.host, change.kind, &change.what)
+            };
+            let may_repeat = !matches!(change.kind, ChangeKind::File | ChangeKind::Unit);
+            may_repeat || !found().any(|found| found.changes.iter().any(same))
+        });
+        self.found.services.retain(|service| !found().any(|found| found.services.contains(service)));
+        let is_less = changes > self.found.changes.len() || services > self.found.services.len();
+        if is_less && self.found.changes.is_empty() && self.found.services.is_empty() && self.found.failures.is_empty()
+        {
+            self.state = StageState::Same;
+        }
     }
 }
 
@@ -226,7 +249,8 @@ pub fn moved(before: &Observed, now: &Observed) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::changes::{ChangeKind, PlannedChange};
+    use super::super::changes::ServiceChange;
+    use super::super::contract::{Clients, ServiceAction};
     use super::*;
 
     fn observed(entries: &[(&str, &str, &str)]) -> Observed {
@@ -235,6 +259,58 @@ mod tests {
             observed.entry((*place).to_owned()).or_default().insert((*name).to_owned(), (*value).to_owned());
         }
         observed
+    }
+
+    fn planned(stage: Stage, changes: &[(&str, ChangeKind, &str)], restarts: &[(&str, &str)]) -> PlannedStage {
+        let change = |(host, kind, what): &(&str, ChangeKind, &str)| PlannedChange {
+            host: (*host).into(),
+            kind: *kind,
+            what: (*what).into(),
+            task: "t".into(),
+            diff: String::new(),
+        };
+        let restart = |(host, unit): &(&str, &str)| ServiceChange {
+            host: (*host).into(),
+            unit: (*unit).into(),
+            action: ServiceAction::Restart,
+            clients: Clients::Unaffected,
+            with: Vec::new(),
+        };
+        let (changes, services) = (changes.iter().map(change).collect(), restarts.iter().map(restart).collect());
+        let found = Changes { changes, services, ..Changes::default() };
+        PlannedStage { stage, state: StageState::Differs, hosts: vec!["h1".into()], found }
+    }
+
+    #[test]
+    fn what_an_earlier_stage_does_is_planned_once() {
+        let file = ("h1", ChangeKind::File, "/etc/windlass/karmada/estimator-m1/pki/tls.crt");
+        let other = ("h2", ChangeKind::File, "/etc/windlass/karmada/estimator-m1/pki/tls.crt");
+        let script = ("h1", ChangeKind::Other, "Run a script");
+        let restart = ("h1", "karmada-estimator-m1");
+        let earlier = [planned(Stage::ControlPlane, &[file, script], &[restart])];
+        let mut members = planned(Stage::Members, &[file], &[restart]);
+        members.leave_to(&earlier);
+        assert_eq!(
+            (members.state, members.found.changes.len(), members.found.services.len()),
+            (StageState::Same, 0, 0)
+        );
+        // Another host, and what is no file, may be done twice.
+        let mut members = planned(Stage::Members, &[file, other, script], &[restart, ("h2", "karmada-estimator-m1")]);
+        members.leave_to(&earlier);
+        assert_eq!(
+            (members.state, members.found.changes.len(), members.found.services.len()),
+            (StageState::Differs, 2, 1)
+        );
+        // A removal is always one.
+        let mut removals = planned(Stage::Removals, &[file], &[restart]);
+        removals.leave_to(&earlier);
+        assert_eq!((removals.state, removals.found.changes.len()), (StageState::Differs, 1));
+        // A member that is refused is still named.
+        let mut members = planned(Stage::Members, &[file], &[]);
+        let message = "its kubeconfig has expired".to_owned();
+        members.found.failures.push(TaskFailure { host: "m1".into(), task: "t".into(), message, unreachable: false });
+        members.leave_to(&earlier);
+        assert_eq!(members.state, StageState::Differs);
     }
 
     #[test]

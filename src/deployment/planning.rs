@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use super::changes::{Changes, TaskFailure};
-use super::control::{Control, Outcome, Progress};
+use super::control::{Control, OpenStage};
 use super::lock::holder;
 use super::observation::{self, Observer};
 use super::plan::{ASKED, LAYOUT, Observed, Plan, PlanRequest, PlannedStage, StageState, TargetHosts, digest_to_hex};
@@ -106,29 +106,30 @@ fn left_out(observed: &Observed, inventory: &Inventory, hosts: &[Arc<str>]) -> V
 }
 
 /// What all stages would change. They are checked side by side, as if the stages before them had nothing to do. If one has, those after
-/// it are checked again. None: the caller cancelled it.
+/// it are checked again, one after the other. None: the caller cancelled it.
 async fn check_stages(
     phase: &Phase<'_>,
     reach: &TargetHosts,
     control: &Control,
 ) -> Result<Option<Vec<PlannedStage>>, Error> {
-    let mut stages: Vec<PlannedStage> = Vec::new();
     let (turn, _) = watch::channel(Stage::Etcd);
-    while stages.len() < STAGES.len() {
-        let pending = stages.iter().filter(|planned| planned.state != StageState::Same).map(|planned| planned.stage);
-        let pending: Vec<Stage> = pending.collect();
-        let left = STAGES.iter().skip(stages.len());
-        let mut checks: FuturesOrdered<_> =
-            left.clone().map(|stage| check_run(phase, *stage, &pending, reach, control, turn.subscribe())).collect();
-        for stage in left {
-            turn.send_replace(*stage);
-            let Some(planned) = checks.next().await.transpose()?.flatten() else { return Ok(None) };
-            let differs = planned.state != StageState::Same;
-            stages.push(planned);
-            if differs {
-                break;
-            }
-        }
+    let check = |stage: Stage, pending| check_run(phase, stage, pending, reach, control, turn.subscribe());
+    let mut together: FuturesOrdered<_> = STAGES.iter().map(|stage| check(*stage, Vec::new())).collect();
+    let mut stages: Vec<PlannedStage> = Vec::new();
+    for stage in STAGES {
+        turn.send_replace(stage);
+        let differing = stages.iter().filter(|planned| planned.state != StageState::Same);
+        let pending: Vec<Stage> = differing.map(|planned| planned.stage).collect();
+        let planned = if pending.is_empty() {
+            together.next().await.transpose()?.flatten()
+        } else {
+            // They compared with hosts that an earlier stage changes.
+            together.clear();
+            check(stage, pending).await?
+        };
+        let Some(mut planned) = planned else { return Ok(None) };
+        planned.leave_to(&stages);
+        stages.push(planned);
     }
     Ok(Some(stages))
 }
@@ -138,7 +139,7 @@ async fn check_stages(
 pub(super) async fn check_run(
     phase: &Phase<'_>,
     stage: Stage,
-    pending: &[Stage],
+    pending: Vec<Stage>,
     reach: &TargetHosts,
     control: &Control,
     mut turn: watch::Receiver<Stage>,
@@ -183,33 +184,6 @@ pub(super) async fn check_run(
         StageState::Same
     };
     Ok(Some(PlannedStage { stage, state, hosts, found }))
-}
-
-/// A stage that is checked. One that is dropped was interrupted.
-struct OpenStage<'a> {
-    control: &'a Control,
-    stage: Stage,
-    end: (Outcome, Option<usize>),
-}
-
-impl<'a> OpenStage<'a> {
-    fn start_check(control: &'a Control, stage: Stage, playbook: PathBuf) -> OpenStage<'a> {
-        control.report_progress(Progress::StageStart { stage: stage.name(), playbook, check: true });
-        control.report_progress(Progress::Planning(stage));
-        OpenStage { control, stage, end: (Outcome::Interrupted, None) }
-    }
-
-    /// `changes`: how many were found.
-    fn end(mut self, outcome: Outcome, changes: usize) {
-        self.end = (outcome, Some(changes));
-    }
-}
-
-impl Drop for OpenStage<'_> {
-    fn drop(&mut self) {
-        let (outcome, changes) = self.end;
-        self.control.report_progress(Progress::StageEnd { stage: self.stage.name(), outcome, changes });
-    }
 }
 
 /// Whether a failure is about one member, so that the others do not depend on it.
