@@ -1,6 +1,6 @@
 //! What a deployment's hosts are like, from the events of a run of `playbooks/observe.yml`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::contract::{Observation, Reported};
@@ -26,6 +26,8 @@ pub struct Observer {
     asked: BTreeSet<Arc<str>>,
     /// The first report that could not be read.
     wrong: Option<String>,
+    /// Why hosts could not be reached.
+    unreached: BTreeMap<String, String>,
 }
 
 impl Observer {
@@ -39,7 +41,12 @@ impl Observer {
         let Event::Result { task, host, looped: false, result, .. } = event else { return };
         self.asked.insert(host.clone());
         let trouble = match result.status {
-            Status::Unreachable => SILENT.to_owned(),
+            Status::Unreachable => {
+                let why = result.message.clone().unwrap_or_else(|| SILENT.to_owned());
+                let hint = result.hint.as_ref().map(|hint| format!("\nhint: {hint}"));
+                self.unreached.entry(host.to_string()).or_insert(why + &hint.unwrap_or_default());
+                SILENT.to_owned()
+            }
             Status::Failed => {
                 let why = result.message.as_deref().unwrap_or("no message");
                 format!("cannot be read ({}: {why})", task.name)
@@ -77,6 +84,11 @@ impl Observer {
                 self.observed.entry(place.to_owned()).or_default().extend(found);
             }
         }
+    }
+
+    /// Why hosts could not be reached, by their names: no host key may be known, for example. May name secrets.
+    pub fn unreached_hosts(&self) -> BTreeMap<String, String> {
+        self.unreached.clone()
     }
 
     /// All that was observed.

@@ -39,10 +39,10 @@ impl PlannedStage {
         if self.state == StageState::Refused { &[] } else { &self.found.failures }
     }
 
-    /// Leaves out the files, units and services of hosts that stages before it change: the playbook of members, for example, looks after
+    /// Leaves out the files, units, accounts and services of hosts that stages before it change: the playbook of members, for example, looks after
     /// estimators as that of the control plane does.
     pub(super) fn leave_to(&mut self, earlier: &[PlannedStage]) {
-        if self.state != StageState::Differs || self.stage == Stage::Removals {
+        if self.state != StageState::Differs {
             return;
         }
         let found = || earlier.iter().map(|planned| &planned.found);
@@ -51,12 +51,17 @@ impl PlannedStage {
             let same = |other: &PlannedChange| {
                 (&other.host, other.kind, &other.what) == (&change.host, change.kind, &change.what)
             };
-            let may_repeat = !matches!(change.kind, ChangeKind::File | ChangeKind::Unit);
+            let may_repeat = matches!(change.kind, ChangeKind::Object | ChangeKind::Other);
             may_repeat || !found().any(|found| found.changes.iter().any(same))
         });
         self.found.services.retain(|service| !found().any(|found| found.services.contains(service)));
         let is_less = changes > self.found.changes.len() || services > self.found.services.len();
-        if is_less && self.found.changes.is_empty() && self.found.services.is_empty() && self.found.failures.is_empty()
+        // A removal is one even if nothing is left for it to do.
+        if is_less
+            && self.stage != Stage::Removals
+            && self.found.changes.is_empty()
+            && self.found.services.is_empty()
+            && self.found.failures.is_empty()
         {
             self.state = StageState::Same;
         }
@@ -304,7 +309,7 @@ mod tests {
         // A removal is always one.
         let mut removals = planned(Stage::Removals, &[file], &[restart]);
         removals.leave_to(&earlier);
-        assert_eq!((removals.state, removals.found.changes.len()), (StageState::Differs, 1));
+        assert_eq!((removals.state, removals.found.changes.len()), (StageState::Differs, 0));
         // A member that is refused is still named.
         let mut members = planned(Stage::Members, &[file], &[]);
         let message = "its kubeconfig has expired".to_owned();

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use super::changes::{Changes, TaskFailure};
-use super::control::{Control, OpenStage};
+use super::control::{Control, OpenStage, Progress};
 use super::lock::holder;
 use super::observation::{self, Observer};
 use super::plan::{ASKED, LAYOUT, Observed, Plan, PlanRequest, PlannedStage, StageState, TargetHosts, digest_to_hex};
@@ -206,6 +206,15 @@ pub(super) async fn observe(
     asked.insert("playbooks and roles".into(), playbooks(phase, &job));
     let mut observer = Observer::new([(ASKED.into(), asked)].into());
     let recap = control.run.watch_unmasked(job, |event| observer.observe_event(event)).await?;
+    let unreached = observer.unreached_hosts();
+    // If none answers, the stages say it.
+    if unreached.len() < deployment.hosts.len() {
+        for (host, why) in unreached {
+            let why = format!("cannot reach {host}: {why}");
+            let why = phase.site().keyring.hidden.hide(&why).into_owned();
+            control.report_progress(Progress::Warning(why));
+        }
+    }
     match recap.filter(|_| !control.run.is_stopping()) {
         Some(_) => Ok(Some(observer.finish_observation().map_err(Error::Observation)?)),
         None => Ok(None),

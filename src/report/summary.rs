@@ -113,10 +113,10 @@ impl Report for Summary {
             {
                 self.message(host, result);
             }
-            Event::Item { result, .. } | Event::Result { result, .. } if result.failed() => {
-                if result.status != Status::Ignored {
-                    self.human.print_event(event);
-                }
+            Event::Item { result, .. } | Event::Result { result, .. }
+                if result.failed() && result.status != Status::Ignored =>
+            {
+                self.human.print_event(event);
             }
             Event::Recap(recap) => self.recap(recap),
             _ => {}

@@ -2,7 +2,6 @@
 //! upgrades, and keeps the definitions when it goes. Needs `target/helm/helm` (`tests/helm-binary`).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
@@ -148,7 +147,7 @@ imagePullSecrets: [{name: pull}]
     assert_eq!((settings, settings.len()), (&of_job, 2));
 
     // A real server: install, upgrade, uninstall.
-    let kubeconfig = PathBuf::from(server.kubeconfig()).display().to_string();
+    let kubeconfig = server.kubeconfig().display().to_string();
     let chart = chart();
     let of_server = ["-n", NAMESPACE, "--kubeconfig", &kubeconfig, "--set", "definitions.install=false"];
     let annotations = || {

@@ -184,6 +184,7 @@ pub(super) fn operation(prepared: &PreparedOperation<'_>, detail: bool) -> Strin
         text.push_str("Nothing to do.\n");
     } else {
         text.push_str(&changes(found, detail));
+        text.push_str(&services(&found.services, detail));
     }
     text
 }

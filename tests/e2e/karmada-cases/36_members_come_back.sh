@@ -20,7 +20,7 @@ cmp "$scratch/before" "$scratch/after" || broken "a workload was created again"
 with_members '[del_member]' 'm1 ansible_connection=local'
 karmada del-member
 exits 0
-says 'm1: loses 2 objects of the control plane, with everything in these namespaces: 1 Deployment, 1 Namespace'
+says 'm1: loses 2 objects of the control plane \(1 Deployment, 1 Namespace\), with everything in these namespaces: shop"?$'
 ! member -n shop get deployment web || broken "the workload is still there"
 clean() { ! member get namespace karmada-cluster && ! member get clusterrole -o name | grep -E 'karmada|windlass'; }
 eventually clean
