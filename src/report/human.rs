@@ -1,18 +1,22 @@
 //! The report for a person: the words and the order that `ansible-playbook` users know.
 
+mod text;
+
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::live::Live;
 use super::log::stamped;
-use super::paint::{Colour, harmless, indented, one_line, plain_json};
+use super::paint::{Colour, harmless, indented, one_line};
 use super::profile::Profile;
 use super::screen::Screen;
 use super::{DisplayOptions, Report};
 use crate::engine::masking::HIDDEN;
 use crate::engine::{CommandEvent, Counts, Event, Recap, Status, TaskResult, TaskStart};
-use crate::value::{Origin, Value, Vars};
+use crate::value::{Origin, Value};
+pub(super) use text::{command_line, hosts_word};
+use text::{counted, pretty};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HumanStyle {
@@ -259,17 +263,6 @@ impl Human {
     }
 }
 
-/// A command as one would type it.
-pub(super) fn command_line(value: &Value) -> String {
-    let words: Vec<String> = match value.kind() {
-        minijinja::value::ValueKind::Seq => {
-            value.try_iter().into_iter().flatten().map(|word| word.to_string()).collect()
-        }
-        _ => return value.to_string(),
-    };
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
-}
-
 /// What a result line needs beside the result.
 struct Kind<'a> {
     action: &'a str,
@@ -281,25 +274,6 @@ struct Kind<'a> {
 
 fn kind<'a>(task: &'a TaskStart, delegated: &'a Option<String>, looped: bool) -> Kind<'a> {
     Kind { action: task.action, place: &task.origin, delegated: delegated.as_deref(), looped }
-}
-
-fn hosts_word(count: usize) -> String {
-    if count == 1 { "1 host".to_string() } else { format!("{count} hosts") }
-}
-
-fn counted(counts: &Counts) -> String {
-    format!(
-        "ok={:<4} changed={:<4} unreachable={:<4} failed={:<4} skipped={:<4} rescued={:<4} ignored={}",
-        counts.ok, counts.changed, counts.unreachable, counts.failed, counts.skipped, counts.rescued, counts.ignored
-    )
-}
-
-/// Values as indented JSON, as Ansible shows them.
-fn pretty(values: &Vars) -> String {
-    let map: serde_json::Map<String, serde_json::Value> =
-        values.iter().map(|(name, value)| (name.to_string(), super::json::to_json(value))).collect();
-    // The line ends between its parts stay.
-    plain_json(&serde_json::to_string_pretty(&map).unwrap_or_default()).into_owned()
 }
 
 impl Human {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::Report;
-use super::human::Human;
+use super::human::{Human, hosts_word};
 use super::paint::{Colour, indented, one_line};
 use super::profile::Profile;
 use crate::engine::{CommandEvent, Counts, Event, Recap, Status, TaskResult};
@@ -43,10 +43,7 @@ impl Summary {
 
     fn recap(&mut self, recap: &Recap) {
         self.has_results = true;
-        let count = match recap.hosts.len() {
-            1 => "1 host".to_owned(),
-            count => format!("{count} hosts"),
-        };
+        let count = hosts_word(recap.hosts.len());
         let stopped = if recap.interrupted { ", interrupted" } else { "" };
         let head = format!("{}: {count} in {:.1} s{stopped}", one_line(&self.stage), recap.took.as_secs_f64());
         self.human.say_instead(if recap.interrupted { Colour::Red } else { Colour::Plain }, &head);
