@@ -163,7 +163,7 @@ pub(super) const EVENTS: &[EventDoc] = &[
     },
     EventDoc {
         name: "stage_start",
-        meaning: "a stage of a deployment starts: the events until its end have its name as `stage`. Stages that are only checked may overlap",
+        meaning: "a stage of a deployment starts: the events until its end have its name as `stage`",
         fields: &[("playbook", "its playbook"), ("check", "whether it changes nothing, as in a plan")],
     },
     EventDoc {

@@ -53,10 +53,7 @@ impl EventLines {
         let (name, fields) = self.named_fields(at, event);
         let line = self.line(at, name, fields);
         match event {
-            // Stages that are checked may overlap.
-            Event::Command(CommandEvent::StageEnd { stage, .. }) if self.stage.as_ref() == Some(stage) => {
-                self.stage = None
-            }
+            Event::Command(CommandEvent::StageEnd { .. }) => self.stage = None,
             Event::Recap(_) => self.tasks.end_playbooks(),
             _ => {}
         }

@@ -15,7 +15,7 @@
 {{- $container := index $pod.containers 0 }}
 {{- $settings := list }}
 {{- range $name, $value := .Values.settings }}
-{{- $settings = append $settings (dict "name" $name "value" (toString $value)) }}
+{{- $settings = append $settings (dict "name" $name "value" $value) }}
 {{- end }}
 {{- $_ := set $container "image" (include "windlass.image" .) }}
 {{- $_ := set $container "imagePullPolicy" .Values.image.pullPolicy }}
