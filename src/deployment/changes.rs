@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use minijinja::value::ValueKind;
 use serde::{Deserialize, Serialize};
 
 use super::contract::{Clients, Reported, ServiceAction, ServiceReport, WaitsFor};
@@ -12,7 +11,7 @@ use super::stage::Stage;
 use crate::credentials::Credentials;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::modules;
-use crate::report::diff;
+use crate::report::{diff, message_text};
 use crate::value::{Value, Vars};
 
 /// What is changed.
@@ -160,7 +159,7 @@ impl Changes {
         }
         self.reports(host, result);
         if let ("debug", false, Some(words)) = (task.action, result.no_log, result.values.get("msg")) {
-            let note = text(words);
+            let note = message_text(words);
             // A playbook that shows something before and after its work shows the same twice in a dry run.
             if !self.notes.contains(&note) {
                 self.notes.push(note);
@@ -230,14 +229,6 @@ impl Changes {
 fn reported<T: Reported>(result: &TaskResult) -> Option<Result<T, String>> {
     let value = result.values.get("ansible_facts")?.get_attr(T::VARIABLE).ok()?;
     (!value.is_undefined()).then(|| T::from_report(&value))
-}
-
-/// What a task says, a list a line each.
-fn text(words: &Value) -> String {
-    match (words.kind(), words.try_iter()) {
-        (ValueKind::Seq, Ok(lines)) => lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n"),
-        _ => words.to_string(),
-    }
 }
 
 fn failed(result: &TaskResult) -> bool {

@@ -15,6 +15,7 @@ use super::{DisplayOptions, Report};
 use crate::engine::masking::HIDDEN;
 use crate::engine::{CommandEvent, Counts, Event, Recap, Status, TaskResult, TaskStart};
 use crate::value::{Origin, Value};
+pub(crate) use text::message_text;
 pub(super) use text::{command_line, hosts_word};
 use text::{counted, pretty};
 

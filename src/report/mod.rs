@@ -27,6 +27,7 @@ mod reports;
 mod screen;
 mod summary;
 
+pub(crate) use human::message_text;
 pub(crate) use paint::{harmless, one_line, plain_json};
 
 use std::fs::OpenOptions;

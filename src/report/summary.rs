@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::Report;
-use super::human::{Human, hosts_word};
+use super::human::{Human, hosts_word, message_text};
 use super::paint::{Colour, indented, one_line};
 use super::profile::Profile;
 use crate::engine::{CommandEvent, Counts, Event, Recap, Status, TaskResult};
@@ -76,17 +76,6 @@ fn host_words(counts: &Counts, lost: Option<&str>) -> (Colour, String) {
         (Some(lost), None) => (Colour::Red, lost.to_owned()),
         (None, Some(changed)) => (Colour::Yellow, changed),
         (None, None) => (Colour::Green, "no change".to_owned()),
-    }
-}
-
-/// A message; of a list, one line for each of its items.
-fn message_text(message: &crate::value::Value) -> String {
-    match message.kind() {
-        minijinja::value::ValueKind::Seq => {
-            let lines: Vec<String> = message.try_iter().into_iter().flatten().map(|line| line.to_string()).collect();
-            lines.join("\n")
-        }
-        _ => message.to_string(),
     }
 }
 

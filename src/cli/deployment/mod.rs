@@ -153,12 +153,12 @@ impl SiteArgs {
         command: StartedCommand,
         site: &Site,
     ) -> Result<ReportSession, CliError> {
-        // Only a run that connects only to its own hosts needs to know them.
         let usual = match id.is_some() || self.reporting.verbosity(&site.settings) > 0 {
             // A worker's output is a log that nobody watches.
             true => OutputFormat::Human,
             false => OutputFormat::Summary,
         };
+        // Only a run that connects only to its own hosts needs to know them.
         let fence = match &self.offline.besides {
             None => None,
             Some(_) => site.read_inventory().await?.fence()?,

@@ -1,5 +1,7 @@
 //! Values as a person reads them.
 
+use minijinja::value::ValueKind;
+
 use super::super::json::to_json;
 use super::super::paint::plain_json;
 use crate::engine::Counts;
@@ -8,9 +10,7 @@ use crate::value::{Value, Vars};
 /// A command as one would type it.
 pub(in crate::report) fn command_line(value: &Value) -> String {
     let words: Vec<String> = match value.kind() {
-        minijinja::value::ValueKind::Seq => {
-            value.try_iter().into_iter().flatten().map(|word| word.to_string()).collect()
-        }
+        ValueKind::Seq => value.try_iter().into_iter().flatten().map(|word| word.to_string()).collect(),
         _ => return value.to_string(),
     };
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
@@ -33,4 +33,12 @@ pub(super) fn pretty(values: &Vars) -> String {
         values.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect();
     // The line ends between its parts stay.
     plain_json(&serde_json::to_string_pretty(&map).unwrap_or_default()).into_owned()
+}
+
+/// The message of a task; of a list, one line for each of its items.
+pub(crate) fn message_text(message: &Value) -> String {
+    match (message.kind(), message.try_iter()) {
+        (ValueKind::Seq, Ok(lines)) => lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n"),
+        _ => message.to_string(),
+    }
 }
