@@ -1,6 +1,6 @@
 """forecast.py PLAN BEFORE AFTER NAME=HOST...: compares what a saved plan says with what an apply of it did.
 
-BEFORE and AFTER are directories with, for each host, what `state.sh` prints on it: `file DIGEST PATH` and
+BEFORE and AFTER are directories with, for each host, what `state_of` of case 92 prints: `file DIGEST PATH` and
 `unit NAME ACTIVE PID START RESTARTS` (START: microseconds of the kernel's clock, which all hosts share; RESTARTS: how often systemd
 itself has restarted it, such as one that has lost its lease). NAME is the host's name in the
 plan, HOST its file. Prints each difference; ends with 1 if there is one.
