@@ -92,6 +92,8 @@ fn every_case_holds_against_a_real_server_here_and_through_ssh() {
         }
     }
     failed.extend(play(&root().join("tests/kubernetes/through.yml"), &through).err());
+    let dry = [here, words(&["--check"])].concat();
+    failed.extend(play(&root().join("tests/kubernetes/dry_run.yml"), &dry).err());
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 

@@ -141,6 +141,10 @@ impl Module for K8s {
         returns: &[
             Return::new("result", "The object after the task; for several a mapping with results, a list"),
             Return::new("method", "For one object: create, update, patch, delete, or nothing"),
+            Return::new(
+                "missing_namespaces",
+                "In check mode: namespaces that the API does not have and the definition does not create",
+            ),
         ],
     };
     type Change = ApplyJob;
@@ -230,14 +234,21 @@ fn outcome(steps: &[ObjectStep]) -> Outcome {
         Some(Operation::Delete) => "delete",
     };
     let value = |json: Json| Value::from(Serde(json));
+    let mut missing: Vec<&str> = steps.iter().filter_map(|step| step.missing_namespace.as_deref()).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    let outcome = match missing.is_empty() {
+        true => Outcome::default(),
+        false => Outcome::default().with("missing_namespaces", value(json!(missing))),
+    };
     match steps {
-        [one] => Outcome::default().with("result", value(compare::shown(&one.known))).with("method", method(one)),
+        [one] => outcome.with("result", value(compare::shown(&one.known))).with("method", method(one)),
         many => {
             let results: Vec<Json> = many
                 .iter()
                 .map(|step| json!({"changed": step.operation.is_some(), "method": method(step), "result": compare::shown(&step.known)}))
                 .collect();
-            Outcome::default().with("result", value(json!({ "results": results })))
+            outcome.with("result", value(json!({ "results": results })))
         }
     }
 }

@@ -98,6 +98,8 @@ pub(crate) struct ObjectStep {
     pub diff: Option<Diff>,
     /// The object as it is, or would be.
     pub known: Json,
+    /// In a dry run: its namespace, if neither the API nor the definition has it.
+    pub missing_namespace: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,6 +171,7 @@ impl ApplyJob {
     async fn look(&self, object: &Object, all: &[Object]) -> Result<ObjectStep, Error> {
         let Some(place) = self.api.object_location(object).await? else { return self.without_kind(object, all) };
         let before = self.api.get(&place).await?;
+        let mut missing_namespace = None;
         let (operation, after) = match (self.options.state, &before) {
             (ObjectState::Absent | ObjectState::Patched, None) => (None, None),
             (ObjectState::Absent, Some(_)) => {
@@ -182,7 +185,12 @@ impl ApplyJob {
                 (compare::differs(before, &after, self.manager()).then_some(Operation::Patch), Some(after))
             }
             (ObjectState::Present, before) => {
-                let after = self.tried(&place, object, all).await?;
+                let is_created = makes_namespace(all, object);
+                let tried = self.tried(&place, object, self.options.check || is_created).await?;
+                if tried.is_none() && !is_created {
+                    missing_namespace = object.namespace.clone();
+                }
+                let after = tried.unwrap_or_else(|| object.body.clone());
                 let operation = match before {
                     None => Some(Operation::Create),
                     Some(before) => compare::differs(before, &after, self.manager()).then_some(Operation::Update),
@@ -193,19 +201,19 @@ impl ApplyJob {
         let diff =
             operation.map(|_| compare::object_diff(&place.label, before.as_ref(), after.as_ref(), self.manager()));
         let known = after.or(before).unwrap_or_default();
-        Ok(ObjectStep { object: object.clone(), place: Some(place), operation, diff, known })
+        Ok(ObjectStep { object: object.clone(), place: Some(place), operation, diff, known, missing_namespace })
     }
 
-    /// The object as it would be.
-    async fn tried(&self, place: &ObjectLocation, object: &Object, all: &[Object]) -> Result<Json, Error> {
+    /// The object as it would be. None: it has no namespace yet, and `namespace_comes`.
+    async fn tried(
+        &self,
+        place: &ObjectLocation,
+        object: &Object,
+        namespace_comes: bool,
+    ) -> Result<Option<Json>, Error> {
         match self.api.patch(place, &self.apply_params(true), &Patch::Apply(&object.body)).await {
-            Ok(after) => Ok(after),
-            // Its namespace is made by the same task, or would have been by one before it.
-            Err(kube::Error::Api(status))
-                if status.is_not_found() && (self.options.check || makes_namespace(all, object)) =>
-            {
-                Ok(object.body.clone())
-            }
+            Ok(after) => Ok(Some(after)),
+            Err(kube::Error::Api(status)) if status.is_not_found() && namespace_comes => Ok(None),
             Err(error) => Err(explain(error, &format!("apply {}", place.label))),
         }
     }
@@ -220,7 +228,7 @@ impl ApplyJob {
         }
         let diff = operation.map(|_| compare::object_diff(&object.label(), None, Some(&object.body), self.manager()));
         let known = if operation.is_some() { object.body.clone() } else { Json::Null };
-        Ok(ObjectStep { object: object.clone(), place: None, operation, diff, known })
+        Ok(ObjectStep { object: object.clone(), place: None, operation, diff, known, missing_namespace: None })
     }
 
     /// Does what is to be done about one object: where it is, and what is known of it now.
