@@ -31,6 +31,9 @@ pub async fn plan(site: &Site, request: PlanRequest, control: &Control) -> Resul
     let phase = site.read_inventory().await?;
     let deployment = phase.deployment(control).await?;
     deployment.check_hooks(&phase)?;
+    if let Err(paused) = deployment.refuse_paused() {
+        control.report_progress(Progress::Warning(format!("this plan cannot be applied now: {paused}")));
+    }
     deployment.journal_of_same_hosts().await?;
     make_plan(&phase, &deployment, request, control).await
 }

@@ -15,9 +15,9 @@ use super::{DisplayOptions, Report};
 use crate::engine::masking::HIDDEN;
 use crate::engine::{CommandEvent, Counts, Event, Recap, Status, TaskResult, TaskStart};
 use crate::value::{Origin, Value};
-pub(crate) use text::message_text;
 pub(super) use text::{command_line, hosts_word};
 use text::{counted, pretty};
+pub(crate) use text::{message_text, without_host};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HumanStyle {

@@ -27,7 +27,7 @@ mod reports;
 mod screen;
 mod summary;
 
-pub(crate) use human::message_text;
+pub(crate) use human::{message_text, without_host};
 pub(crate) use paint::{harmless, one_line, plain_json};
 
 use std::fs::OpenOptions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::Report;
-use super::human::{Human, hosts_word, message_text};
+use super::human::{Human, hosts_word, message_text, without_host};
 use super::paint::{Colour, indented, one_line};
 use super::profile::Profile;
 use crate::engine::{CommandEvent, Counts, Event, Recap, Status, TaskResult};
@@ -36,6 +36,7 @@ impl Summary {
                 Some(message) => message_text(message),
                 None => words,
             };
+            let words = without_host(&words, host);
             let words = if words.contains('\n') { format!("\n{words}") } else { format!(" {words}") };
             self.human.say_instead(Colour::Plain, &format!("{}:{}", one_line(host), indented(&words)));
         }

@@ -7,6 +7,7 @@ use crate::deployment::contract::{Clients, ServiceAction};
 use crate::deployment::operation::PreparedOperation;
 use crate::deployment::plan::{Plan, PlannedStage, StageState};
 use crate::deployment::stage::Stage;
+use crate::report::without_host;
 
 /// The host name of tasks on this machine.
 const HERE: &str = "localhost";
@@ -25,9 +26,16 @@ pub(super) fn plan(plan: &Plan, detail: bool) -> String {
     }
     let (shown, same): (Vec<&PlannedStage>, Vec<&PlannedStage>) =
         plan.stages.iter().partition(|planned| planned.state != StageState::Same || !planned.found.failures.is_empty());
+    let mut said: Vec<&TaskFailure> = Vec::new();
     for planned in shown {
-        text.push_str(&format!("\n{}: {}\n", planned.stage.name(), headline(planned)));
-        text.push_str(&body(planned, detail));
+        let is_new = |failure: &&TaskFailure| {
+            !said.iter().any(|one| (&one.host, &one.message) == (&failure.host, &failure.message))
+        };
+        let failures: Vec<&TaskFailure> = planned.found.failures.iter().filter(is_new).collect();
+        let same = if failures.is_empty() && !planned.found.failures.is_empty() { " for the same reason" } else { "" };
+        text.push_str(&format!("\n{}: {}{same}\n", planned.stage.name(), headline(planned)));
+        text.push_str(&body(planned, &failures, detail));
+        said.extend(failures);
     }
     if !same.is_empty() {
         let names: Vec<&str> = same.iter().map(|planned| planned.stage.name()).collect();
@@ -50,18 +58,17 @@ fn headline(planned: &PlannedStage) -> String {
     }
 }
 
-fn body(planned: &PlannedStage, detail: bool) -> String {
+/// `failures`: those that no stage before it has.
+fn body(planned: &PlannedStage, failures: &[&TaskFailure], detail: bool) -> String {
     let mut text = String::new();
     if planned.state != StageState::Refused {
         text.push_str(&changes(&planned.found, detail));
-    }
-    if planned.state != StageState::Refused {
-        text.push_str(&services(&planned.found.services, detail));
+        text.push_str(&services(&planned.found.services, &planned.hosts, detail));
     }
     if planned.state == StageState::Waits && !planned.found.changes.is_empty() {
         text.push_str(&format!("  {}\n", waits(planned)));
     }
-    text.push_str(&failures(planned));
+    text.push_str(&refusals(planned, failures));
     if matches!(planned.stage, Stage::Removals | Stage::Etcd) {
         planned.found.notes.iter().for_each(|note| text.push_str(&format!("  {}\n", note.replace('\n', "\n    "))));
     }
@@ -78,14 +85,15 @@ fn waits(planned: &PlannedStage) -> String {
             None => groups.push((what, vec![&wait.host])),
         }
     }
-    let of_group = |(what, hosts): &(String, Vec<&str>)| format!("{what}: {}", in_order(hosts, planned).join(", "));
+    let of_group =
+        |(what, hosts): &(String, Vec<&str>)| format!("{what}: {}", in_order(hosts, &planned.hosts).join(", "));
     groups.iter().map(of_group).collect::<Vec<_>>().join("; ")
 }
 
 /// Hosts in the inventory's order, others after them.
-fn in_order<'a>(hosts: &[&'a str], planned: &PlannedStage) -> Vec<&'a str> {
+fn in_order<'a>(hosts: &[&'a str], order: &[String]) -> Vec<&'a str> {
     let mut hosts = hosts.to_vec();
-    let place = |host: &str| planned.hosts.iter().position(|known| known == host).unwrap_or(usize::MAX);
+    let place = |host: &str| order.iter().position(|known| known == host).unwrap_or(usize::MAX);
     hosts.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.cmp(b)));
     hosts.dedup();
     hosts
@@ -106,22 +114,23 @@ fn changes(found: &Changes, detail: bool) -> String {
     text
 }
 
-/// What would happen to services: restarts and reloads in their order, and how many would start or stop, with `detail` which.
-fn services(services: &[ServiceChange], detail: bool) -> String {
+/// What would happen to services: restarts and reloads in their order, and how many would start or stop, with `detail` which. What
+/// happens to hosts at once is in the order of `hosts`.
+fn services(services: &[ServiceChange], hosts: &[String], detail: bool) -> String {
     let mut text = String::new();
     let of = |action| services.iter().filter(|service| service.action == action).collect::<Vec<_>>();
     for (action, word) in [(ServiceAction::Start, "start"), (ServiceAction::Stop, "stop")] {
         let services = of(action);
         if detail {
-            by_unit(&services)
-                .iter()
-                .for_each(|(unit, hosts, _)| text.push_str(&format!("  {word:<12} {unit}: {}\n", hosts.join(", "))));
+            by_unit(&services).iter().for_each(|(unit, of_unit, _)| {
+                text.push_str(&format!("  {word:<12} {unit}: {}\n", in_order(of_unit, hosts).join(", ")))
+            });
         } else if !services.is_empty() {
             text.push_str(&format!("  {word:<12} {}\n", counted(services.len(), "service")));
         }
     }
-    for (unit, hosts, _) in by_unit(&of(ServiceAction::Reload)) {
-        text.push_str(&format!("  reload       {unit}: {}\n", hosts.join(", ")));
+    for (unit, of_unit, _) in by_unit(&of(ServiceAction::Reload)) {
+        text.push_str(&format!("  reload       {unit}: {}\n", of_unit.join(", ")));
     }
     let restarts = of(ServiceAction::Restart);
     for (unit, hosts, clients) in by_unit(&restarts) {
@@ -154,16 +163,17 @@ fn by_unit<'a>(services: &[&'a ServiceChange]) -> Vec<(&'a str, Vec<&'a str>, Cl
 }
 
 /// What was refused, host by host, what several of them share once.
-fn failures(planned: &PlannedStage) -> String {
+fn refusals(planned: &PlannedStage, failures: &[&TaskFailure]) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for failure in &planned.found.failures {
-        match groups.iter_mut().find(|(known, _)| *known == failure.message) {
+    for failure in failures {
+        let message = without_host(&failure.message, &failure.host);
+        match groups.iter_mut().find(|(known, _)| *known == message) {
             Some((_, hosts)) => hosts.push(&failure.host),
-            None => groups.push((&failure.message, vec![&failure.host])),
+            None => groups.push((message, vec![&failure.host])),
         }
     }
     let place = |host: &str| planned.hosts.iter().position(|known| known == host).unwrap_or(usize::MAX);
-    groups.iter_mut().for_each(|(_, hosts)| *hosts = in_order(hosts, planned));
+    groups.iter_mut().for_each(|(_, hosts)| *hosts = in_order(hosts, &planned.hosts));
     groups.sort_by_key(|(_, hosts)| hosts.first().map_or(usize::MAX, |host| place(host)));
     let line =
         |(message, hosts): &(&str, Vec<&str>)| format!("  {}: {}\n", hosts.join(", "), message.replace('\n', "\n    "));
@@ -173,6 +183,7 @@ fn failures(planned: &PlannedStage) -> String {
 /// What the dry run of an operation found.
 pub(super) fn operation(prepared: &PreparedOperation<'_>, detail: bool) -> String {
     let found = &prepared.found;
+    let hosts: Vec<String> = prepared.deployment.hosts.iter().map(ToString::to_string).collect();
     let mut text = format!("Plan: {} of {}\n", prepared.operation.name(), prepared.deployment.name);
     found.notes.iter().for_each(|note| text.push_str(&format!("\n{note}\n")));
     text.push('\n');
@@ -184,7 +195,7 @@ pub(super) fn operation(prepared: &PreparedOperation<'_>, detail: bool) -> Strin
         text.push_str("Nothing to do.\n");
     } else {
         text.push_str(&changes(found, detail));
-        text.push_str(&services(&found.services, detail));
+        text.push_str(&services(&found.services, &hosts, detail));
     }
     text
 }
@@ -239,7 +250,8 @@ fn total(plan: &Plan) -> String {
         .stages
         .iter()
         .flat_map(|planned| {
-            in_order(&planned.refused_members().iter().map(|failure| &*failure.host).collect::<Vec<_>>(), planned)
+            let refused: Vec<&str> = planned.refused_members().iter().map(|failure| &*failure.host).collect();
+            in_order(&refused, &planned.hosts)
         })
         .collect();
     let mut text = to_do(plan);
@@ -294,146 +306,4 @@ fn are(names: &[&str]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::deployment::changes::Wait;
-
-    fn planned(stage: Stage, state: StageState, changes: &[(&str, ChangeKind, &str)]) -> PlannedStage {
-        let change = |(host, kind, what): &(&str, ChangeKind, &str)| PlannedChange {
-            host: (*host).into(),
-            kind: *kind,
-            what: (*what).into(),
-            task: "t".into(),
-            diff: String::new(),
-        };
-        let found = Changes { changes: changes.iter().map(change).collect(), ..Changes::default() };
-        PlannedStage { stage, state, hosts: vec!["h1".into(), "h2".into()], found }
-    }
-
-    #[test]
-    fn a_plan_counts_by_host_and_names_what_is_not_installed_yet() {
-        let mut removals =
-            planned(Stage::Removals, StageState::Differs, &[("beta", ChangeKind::Object, "Cluster beta")]);
-        removals.hosts = vec!["beta".into()];
-        removals.found.notes.push("beta leaves with 3 workloads:\nDeployment web".into());
-        let changes =
-            [("h1", ChangeKind::File, "/etc/a"), ("h1", ChangeKind::File, "/etc/b"), ("h1", ChangeKind::Unit, "etcd")];
-        let mut waiting = planned(Stage::ControlPlane, StageState::Waits, &[]);
-        waiting.found.waits = ["h2", "h1"].map(|host| wait(host, Stage::Etcd, "etcd is not installed yet")).into();
-        let stages = vec![
-            planned(Stage::Etcd, StageState::Differs, &changes),
-            waiting,
-            planned(Stage::Members, StageState::Same, &[]),
-            removals,
-        ];
-        let plan_of = plan_with(stages);
-        let expected = "\
-Plan for prod
-
-etcd: 1 host
-  h1           2 files, 1 unit
-
-controlPlane: needs etcd first (etcd is not installed yet): h1, h2
-
-removals: to remove: beta
-  beta         1 API object
-  beta leaves with 3 workloads:
-    Deployment web
-
-nothing to do: members
-
-To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
-";
-        assert_eq!(plan(&plan_of, false), expected);
-        assert!(plan(&plan_of, true).contains("    file   /etc/a\n"));
-    }
-
-    fn wait(host: &str, stage: Stage, reason: &str) -> Wait {
-        Wait { host: host.into(), stage, reason: reason.into() }
-    }
-
-    fn failure(host: &str, message: &str) -> TaskFailure {
-        TaskFailure { host: host.into(), task: "Check".into(), message: message.into(), unreachable: false }
-    }
-
-    fn plan_with(stages: Vec<PlannedStage>) -> Plan {
-        Plan {
-            windlass_plan: 1,
-            deployment: "prod".into(),
-            made: 0,
-            by: String::new(),
-            sources: Vec::new(),
-            reach: Default::default(),
-            stages,
-            observed: Default::default(),
-        }
-    }
-
-    #[test]
-    fn a_stage_that_is_refused_says_where_and_why_and_each_reason_once() {
-        let mut etcd = planned(Stage::Etcd, StageState::Refused, &[("h1", ChangeKind::File, "/etc/a")]);
-        etcd.found.failures = vec![failure("h2", "too little"), failure("h1", "too little"), failure("h2", "no clock")];
-        assert_eq!(body(&etcd, false), "  h1, h2: too little\n  h2: no clock\n");
-        assert_eq!(total(&plan_with(vec![etcd])), "Nothing can be applied: etcd is refused.");
-    }
-
-    #[test]
-    fn a_plan_says_which_services_restart_and_in_which_order() {
-        let service = |host: &str, unit: &str, action, clients| ServiceChange {
-            host: host.into(),
-            unit: unit.into(),
-            action,
-            clients,
-            with: Vec::new(),
-        };
-        let restart = |host: &str, unit: &str, clients| service(host, unit, ServiceAction::Restart, clients);
-        let all = [
-            service("h3", "etcd", ServiceAction::Start, Clients::Unaffected),
-            restart("h2", "etcd", Clients::Reconnect),
-            restart("h1", "etcd", Clients::Reconnect),
-            restart("h1", "karmada-scheduler", Clients::Unaffected),
-            ServiceChange {
-                with: vec!["karmada-apiserver".into()],
-                ..restart("h1", "karmada-webhook", Clients::Unaffected)
-            },
-            service("h1", "karmada-load-balancer", ServiceAction::Reload, Clients::Unaffected),
-            service("h2", "karmada-load-balancer", ServiceAction::Reload, Clients::Unaffected),
-            service("h1", "karmada-agent-m1", ServiceAction::Stop, Clients::Unaffected),
-        ];
-        let restarts = "  reload       karmada-load-balancer: h1, h2\n  restart      etcd: h2, h1, one after the other; clients reconnect to another host\n  \
-                        restart      karmada-scheduler: h1\n  \
-                        restart      karmada-webhook and karmada-apiserver: h1\n";
-        assert_eq!(services(&all, false), format!("  start        1 service\n  stop         1 service\n{restarts}"));
-        let named = "  start        etcd: h3\n  stop         karmada-agent-m1: h1\n";
-        assert_eq!(services(&all, true), format!("{named}{restarts}"));
-        let mut planned = planned(Stage::Etcd, StageState::Differs, &[("h1", ChangeKind::File, "/etc/a")]);
-        planned.found.services = all.to_vec();
-        assert_eq!(total(&plan_with(vec![planned])), "To do: 1 file; 5 service restarts.");
-    }
-
-    #[test]
-    fn members_that_are_refused_hold_up_nothing_else() {
-        let mut members =
-            planned(Stage::Members, StageState::Differs, &[("south", ChangeKind::Object, "Cluster south")]);
-        members.found.failures.push(failure("north", "its kubeconfig has expired"));
-        let mut plan_of = plan_with(vec![members]);
-        plan_of.reach.left_out.push("h3".into());
-        let expected = "\
-Plan for prod
-skipped, because they do not answer: h3
-
-members: 1 host
-  south        1 API object
-  north: its kubeconfig has expired
-
-To do: 1 API object.
-Not done: north is refused.
-Not done on h3: run this again when they answer.
-";
-        assert_eq!(plan(&plan_of, false), expected);
-        // Nothing else to do: it is still said.
-        plan_of.stages[0].state = StageState::Same;
-        plan_of.stages[0].found.changes.clear();
-        assert!(plan(&plan_of, false).contains("members: nothing to do\n  north: its kubeconfig has expired\n"));
-    }
-}
+mod tests;

@@ -61,9 +61,11 @@ pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
     let ago = lock::duration_text(now.saturating_sub(std::time::Duration::from_secs(journal.begun)));
     let then = match journal.open_stage() {
         _ if !resumes => journal.how_to_resume(),
-        Some(stage) => format!("resuming at stage {}", stage.name()),
+        Some(stage) if journal.is_apply() => {
+            format!("resuming with the stages that have changes; it had reached stage {}", stage.name())
+        }
         None if journal.is_apply() => "resuming with the stages that have changes".to_owned(),
-        None => "resuming it".to_owned(),
+        _ => "resuming it".to_owned(),
     };
     let (operation, who) = (&journal.operation, &journal.who);
     format!("the {operation} that {who} started {ago} ago {}: {then}", journal.fate())

@@ -136,7 +136,7 @@ pub async fn unpack_backup(
     control: &Control,
 ) -> Result<UnpackedBackup, Error> {
     let phase = site.read_inventory().await?;
-    let deployment = phase.deployment(control).await?;
+    let deployment = phase.describe_deployment(control).await?;
     super::refuse_without_hosts(&phase)?;
     let (backup, deployment, cluster) = (backup.to_owned(), deployment.name, deployment.etcd_cluster);
     let (identities, scratch) = (identities.clone(), scratch.to_owned());

@@ -35,6 +35,11 @@ pub(super) fn pretty(values: &Vars) -> String {
     plain_json(&serde_json::to_string_pretty(&map).unwrap_or_default()).into_owned()
 }
 
+/// A message behind the name of its host, which it may begin with as well.
+pub(crate) fn without_host<'a>(message: &'a str, host: &str) -> &'a str {
+    message.strip_prefix(host).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message)
+}
+
 /// The message of a task; of a list, one line for each of its items.
 pub(crate) fn message_text(message: &Value) -> String {
     match (message.kind(), message.try_iter()) {
