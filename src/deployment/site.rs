@@ -193,6 +193,7 @@ impl Phase<'_> {
         {
             control.report_progress(Progress::Warning(warning));
         }
+        job.inventory.put_groups_of_plays();
         job.hold = run.hold;
         if !run.vars.is_empty() {
             let mut vars = (*job.extra_vars).clone();

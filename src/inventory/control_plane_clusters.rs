@@ -27,6 +27,14 @@ pub struct JoinedCluster {
 }
 
 impl Inventory {
+    /// Adds the groups that plays of windlass's playbooks are for, without hosts: an empty group is no name that was misspelt.
+    pub fn put_groups_of_plays(&mut self) {
+        for name in group::OF_PLAYS {
+            self.put_group(name);
+        }
+        self.reconcile();
+    }
+
     /// Fills `add_member` with the members that are not joined, `del_member` with the Clusters that are members no more,
     /// and `foreign_members` of the control plane with the names of those that are none of ours.
     pub fn put_clusters(&mut self, standing: &ControlPlaneClusters) -> Result<(), Diagnostic> {
@@ -95,5 +103,17 @@ mod tests {
         assert_eq!(vars["member_workloads"].to_string(), "keep");
         assert_eq!(vars["karmada_deployment"].to_string(), "p", "it has what all hosts of the deployment have");
         assert_eq!(inventory.vars_of("cp-1", None)["foreign_members"].to_string(), "['theirs']");
+    }
+
+    #[test]
+    fn a_group_without_hosts_is_no_unknown_name() {
+        let (_kept, mut inventory) = inventory();
+        inventory.put_groups_of_plays();
+        for name in [group::AGENT_HOSTS, group::LOAD_BALANCER, group::CONTROL_PLANE] {
+            let (_, unmatched) = inventory.select_all(&[name]).unwrap();
+            assert!(unmatched.is_empty(), "{unmatched:?}");
+        }
+        assert_eq!(inventory.hosts_of(group::CONTROL_PLANE).len(), 1, "one that is there keeps its hosts");
+        assert_eq!(inventory.select_all(&["karmada_controlplane"]).unwrap().1, ["karmada_controlplane"]);
     }
 }

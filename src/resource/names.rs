@@ -24,7 +24,12 @@ pub mod group {
         ADD_MEMBER = "add_member",
         /// Clusters that have joined and are not described.
         DEL_MEMBER = "del_member",
+        /// The hosts of members' agents. Playbooks fill it, from what members name.
+        AGENT_HOSTS = "karmada_agent_hosts",
     }
+
+    /// Those that plays are for. Without a group of its own, a component runs on the control plane's hosts.
+    pub const OF_PLAYS: [&str; 6] = [CONTROL_PLANE, ETCD, LOAD_BALANCER, MEMBERS, DEL_MEMBER, AGENT_HOSTS];
 }
 
 /// Variables. Those of a component begin with the name of its role.
