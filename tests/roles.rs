@@ -598,7 +598,7 @@ const VERBS: [&str; 66] = [
     "Add", "Apply", "Archive", "Check", "Choose", "Clear", "Compare", "Complete", "Compute", "Configure", "Connect", "Copy", "Count",
     "Create", "Decide",
     "Defragment", "Deploy", "Downgrade", "Drain", "Exchange", "Find", "Forbid", "Generate", "Grant", "Group", "Install", "Join", "List", "Load",
-    "Log", "Mark", "Measure", "Move", "Observe", "Parse", "Prepare", "Promote", "Publish", "Query", "Read", "Record", "Recover",
+    "Log", "Mark", "Measure", "Move", "Observe", "Parse", "Prepare", "Promote", "Publish", "Query", "Read", "Record", "Recover", "Replace",
     "Register", "Release", "Reload", "Remove", "Renew", "Report", "Request", "Restart", "Restore", "Roll", "Run", "Save", "Set", "Show",
     "Start", "Stop", "Store", "Submit", "Take", "Turn", "Update", "Upgrade", "Wait", "Write",
 ];

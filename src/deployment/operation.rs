@@ -1,7 +1,6 @@
 //! Work on a running deployment that an apply does not do: an upgrade, its rollback, the renewal of certificates, the removal of
-//! a host, the removal and replacement of etcd members, the defragmentation of their databases, a change of their version. Each is a
-//! playbook that is tried out in check mode first, then run under the
-//! deployment's lock, with a journal.
+//! a host, the removal and replacement of etcd members, the defragmentation of their databases, the replacement of their CA, a change of
+//! their version. Each is a playbook that is tried out in check mode first, then run under the deployment's lock, with a journal.
 
 mod saved;
 
@@ -39,6 +38,9 @@ pub enum Operation {
     ReplaceEtcdMembers { names: Vec<String>, skip: Vec<String> },
     /// Gives the unused space of etcd's databases back.
     DefragmentEtcd(Defragmentation),
+    /// Replaces etcd's CA by one with another key. `keeps_trust`: it ends while the earlier one is trusted, too, for clients that are not
+    /// windlass's.
+    RotateEtcdCa { keeps_trust: bool, skip: Vec<String> },
     /// To the etcd in the bundle, another minor version. Bundle None: the one that the inventory names.
     ChangeEtcdVersion { direction: Direction, bundle: Option<PathBuf>, skip: Vec<String> },
     /// Exchanges the data of the etcd cluster as a whole, or starts its members.
@@ -56,6 +58,7 @@ impl Operation {
             Operation::RemoveEtcdMembers { .. } => "etcd remove-member",
             Operation::ReplaceEtcdMembers { .. } => "etcd replace-member",
             Operation::DefragmentEtcd(_) => "etcd defrag",
+            Operation::RotateEtcdCa { .. } => "etcd rotate-ca",
             Operation::ChangeEtcdVersion { direction: Direction::Up, .. } => "etcd upgrade",
             Operation::ChangeEtcdVersion { direction: Direction::Down, .. } => "etcd downgrade",
             Operation::RestoreEtcd(restoration) => restoration.name(),
@@ -72,6 +75,7 @@ impl Operation {
             Operation::RemoveEtcdMembers { names, even, .. } => RecordedOperation::RemoveEtcdMembers { names, even },
             Operation::ReplaceEtcdMembers { names, .. } => RecordedOperation::ReplaceEtcdMembers { names },
             Operation::DefragmentEtcd(_) => RecordedOperation::DefragmentEtcd,
+            Operation::RotateEtcdCa { .. } => RecordedOperation::RotateEtcdCa,
             Operation::ChangeEtcdVersion { direction, .. } => RecordedOperation::ChangeEtcdVersion(direction),
             Operation::RestoreEtcd(restoration) => restoration.recorded(),
         }
@@ -124,8 +128,10 @@ impl Operation {
 
     /// Whether it changes members of etcd.
     fn is_of_etcd(&self) -> bool {
-        use Operation::{ChangeEtcdVersion, DefragmentEtcd, RemoveEtcdMembers, ReplaceEtcdMembers, RestoreEtcd};
-        let is_of_members = matches!(self, RemoveEtcdMembers { .. } | ReplaceEtcdMembers { .. });
+        use Operation::{
+            ChangeEtcdVersion, DefragmentEtcd, RemoveEtcdMembers, ReplaceEtcdMembers, RestoreEtcd, RotateEtcdCa,
+        };
+        let is_of_members = matches!(self, RemoveEtcdMembers { .. } | ReplaceEtcdMembers { .. } | RotateEtcdCa { .. });
         is_of_members || matches!(self, DefragmentEtcd(_) | ChangeEtcdVersion { .. } | RestoreEtcd(_))
     }
 
@@ -139,13 +145,27 @@ impl Operation {
             Operation::RemoveEtcdMembers { .. } => "etcd-remove-member.yml",
             Operation::ReplaceEtcdMembers { .. } => "etcd-replace-member.yml",
             Operation::DefragmentEtcd(_) => "etcd-defrag.yml",
+            Operation::RotateEtcdCa { .. } => "etcd-rotate-ca.yml",
             Operation::ChangeEtcdVersion { direction: Direction::Up, .. } => "etcd-upgrade.yml",
             Operation::ChangeEtcdVersion { direction: Direction::Down, .. } => "etcd-downgrade.yml",
             Operation::RestoreEtcd(restoration) => restoration.playbook(),
         }
     }
 
-    /// The variables that its playbook takes.
+    /// The runs of its playbook, one after the other: what each of them is called, and its variables.
+    fn runs(&self) -> Vec<(&'static str, Vars)> {
+        let Operation::RotateEtcdCa { keeps_trust, skip } = self else {
+            return vec![(self.name(), self.vars())];
+        };
+        let of_phase = |(phase, name): &(&'static str, &'static str)| {
+            let mut vars = skipping(skip);
+            vars.insert(variable::ETCD_CA_PHASES.into(), Value::from(vec![*phase]));
+            (*name, vars)
+        };
+        ca_phases(*keeps_trust).iter().map(of_phase).collect()
+    }
+
+    /// The variables that its playbook takes; in a dry run all phases.
     fn vars(&self) -> Vars {
         if let Operation::RemoveEtcdMembers { names, skip, .. } | Operation::ReplaceEtcdMembers { names, skip } = self {
             let mut vars = skipping(skip);
@@ -157,6 +177,12 @@ impl Operation {
         }
         match self {
             Operation::DefragmentEtcd(wanted) => return wanted.defrag_variables(),
+            Operation::RotateEtcdCa { keeps_trust, skip } => {
+                let mut vars = skipping(skip);
+                let phases: Value = ca_phases(*keeps_trust).iter().map(|(phase, _)| *phase).collect();
+                vars.insert(variable::ETCD_CA_PHASES.into(), phases);
+                return vars;
+            }
             Operation::ChangeEtcdVersion { bundle, skip, .. } => {
                 let mut vars = skipping(skip);
                 let bundle = bundle.iter().map(|bundle| Value::from(bundle.display().to_string()));
@@ -183,6 +209,14 @@ impl Operation {
         }
         vars
     }
+}
+
+/// The phases in which etcd's CA is replaced, and what their runs are called: see `playbooks/etcd-rotate-ca.yml`.
+const CA_PHASES: [(&str, &str); 3] =
+    [("trust", "etcd rotate-ca: trust"), ("sign", "etcd rotate-ca: sign"), ("drop", "etcd rotate-ca: drop")];
+
+fn ca_phases(keeps_trust: bool) -> &'static [(&'static str, &'static str)] {
+    if keeps_trust { &CA_PHASES[..2] } else { &CA_PHASES }
 }
 
 /// An operation that was tried out, and can be carried out once that was agreed to.
@@ -311,8 +345,14 @@ impl<'s> PreparedOperation<'s> {
         }
         let path = self.site.playbook_path(playbook);
         control.report_progress(Progress::Running(path.clone()));
-        let job = Self::job(self.site, &phase, &self.operation, Some(lock), control).await?;
-        let outcome = control.run_stage(self.operation.name(), path, job).await?;
+        let mut outcome = Outcome::Ok;
+        for (name, vars) in self.operation.runs() {
+            let job = Self::job(self.site, &phase, &self.operation, vars, Some(lock), control).await?;
+            outcome = control.run_stage(name, path.clone(), job).await?;
+            if outcome != Outcome::Ok {
+                break;
+            }
+        }
         journal.finish_journal(outcome);
         journal.stages.iter_mut().for_each(|entry| entry.done = journal.done);
         if !keeps_journal {
@@ -354,7 +394,7 @@ impl<'s> PreparedOperation<'s> {
         let (stage, playbook) = (operation.name(), site.playbook_path(operation.playbook()));
         control.report_progress(Progress::StageStart { stage, playbook: playbook.clone(), check: true });
         control.report_progress(Progress::DryRun(playbook));
-        let job = Self::job(site, phase, operation, None, control).await?;
+        let job = Self::job(site, phase, operation, operation.vars(), None, control).await?;
         let mut found = Changes::default();
         let credentials = job.inventory.credentials.clone();
         let recap = waiting::watch(control, job, |event| found.add_event(event)).await?;
@@ -373,13 +413,13 @@ impl<'s> PreparedOperation<'s> {
         site: &Site,
         phase: &Phase<'_>,
         operation: &Operation,
+        vars: Vars,
         lock: Option<&Lock>,
         control: &Control,
     ) -> Result<crate::engine::Job, Error> {
         let playbook = site.playbook_path(operation.playbook());
         let hold = lock.map(|lock| lock.hold().clone());
-        let run =
-            Run { playbook: Some(&playbook), check: lock.is_none(), vars: operation.vars(), hold, ..Run::default() };
+        let run = Run { playbook: Some(&playbook), check: lock.is_none(), vars, hold, ..Run::default() };
         phase.job(run, control).await
     }
 }
@@ -388,7 +428,7 @@ impl<'s> PreparedOperation<'s> {
 mod tests {
     use super::*;
 
-    fn all() -> [Operation; 10] {
+    fn all() -> [Operation; 11] {
         let component = || Some("scheduler".to_owned());
         [
             Operation::Upgrade { component: component(), bundle: Some("/srv/bundle".into()) },
@@ -414,6 +454,7 @@ mod tests {
                 skip: vec!["fsync".into()],
             },
             Operation::ChangeEtcdVersion { direction: Direction::Down, bundle: None, skip: Vec::new() },
+            Operation::RotateEtcdCa { keeps_trust: false, skip: vec!["fsync".into()] },
         ]
     }
 
@@ -435,6 +476,7 @@ mod tests {
             ("etcd_defrag_unused_percent", text("roles/etcd/defaults/main.yml")),
             ("etcd_defrag_unused_mb", text("roles/etcd/defaults/main.yml")),
             ("etcd_bundle", text("roles/etcd/defaults/main.yml")),
+            ("etcd_ca_phases", text("roles/etcd/defaults/main.yml")),
             ("etcd_restore_snapshot", text("roles/etcd/tasks/restore_prepare.yml")),
             ("etcd_restore_backup", text("roles/etcd/vars/restore.yml")),
             ("etcd_restore_id", text("roles/etcd/vars/restore.yml")),
@@ -512,8 +554,24 @@ mod tests {
                 "etcd defrag",
                 "etcd upgrade",
                 "etcd downgrade",
+                "etcd rotate-ca",
             ]
         );
+    }
+
+    #[test]
+    fn each_phase_of_the_replacement_of_a_ca_is_a_run() {
+        let phases = |keeps_trust| {
+            let runs = Operation::RotateEtcdCa { keeps_trust, skip: vec!["fsync".into()] }.runs();
+            let of_run =
+                |(name, vars): &(&str, Vars)| format!("{name} {} {}", vars["etcd_ca_phases"], vars["etcd_skip_checks"]);
+            runs.iter().map(of_run).collect::<Vec<_>>()
+        };
+        let skipped = r#"["fsync"]"#;
+        let run = |phase: &str| format!("etcd rotate-ca: {phase} [\"{phase}\"] {skipped}");
+        assert_eq!(phases(false), [run("trust"), run("sign"), run("drop")]);
+        assert_eq!(phases(true), [run("trust"), run("sign")]);
+        assert_eq!(Operation::RenewCertificates.runs().len(), 1);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub enum RecordedOperation {
         names: Vec<String>,
     },
     DefragmentEtcd,
+    RotateEtcdCa,
     ChangeEtcdVersion(Direction),
     /// Of the backup of this name.
     RestoreEtcd {
@@ -83,6 +84,7 @@ impl RecordedOperation {
                 RecordedOperation::ReplaceEtcdMembers { names: plain_names(names)? }
             }
             ["etcd", "defrag"] => RecordedOperation::DefragmentEtcd,
+            ["etcd", "rotate-ca"] => RecordedOperation::RotateEtcdCa,
             ["etcd", "upgrade"] => RecordedOperation::ChangeEtcdVersion(Direction::Up),
             ["etcd", "downgrade"] => RecordedOperation::ChangeEtcdVersion(Direction::Down),
             ["etcd", "restore", "--undo"] => RecordedOperation::UndoRestore,
@@ -116,6 +118,7 @@ impl fmt::Display for RecordedOperation {
             }
             RecordedOperation::ReplaceEtcdMembers { names } => write!(f, "etcd replace-member {}", names.join(" ")),
             RecordedOperation::DefragmentEtcd => f.write_str("etcd defrag"),
+            RecordedOperation::RotateEtcdCa => f.write_str("etcd rotate-ca"),
             RecordedOperation::ChangeEtcdVersion(Direction::Up) => f.write_str("etcd upgrade"),
             RecordedOperation::ChangeEtcdVersion(Direction::Down) => f.write_str("etcd downgrade"),
             RecordedOperation::RestoreEtcd { backup } => write!(f, "etcd restore {backup}"),
@@ -158,6 +161,7 @@ mod tests {
             "etcd remove-member h4 --allow-even",
             "etcd replace-member h4",
             "etcd defrag",
+            "etcd rotate-ca",
             "etcd upgrade",
             "etcd downgrade",
             "etcd restore 20261124T043051Z-r164",

@@ -107,6 +107,15 @@ impl Module for X509Ca {
             (Some(_), None) => return Err(lost_key(&path, &key_path)),
             (Some(certificate), Some(key)) => self.reason(certificate, key, &path, &key_path)?,
         };
+        // A renewal would write one of them.
+        if let (Some(found), Some(reason)) = (&found, reason)
+            && Certificate::parse_certificates(&found.text, &path)?.len() > 1
+        {
+            return Err(Error::Failed {
+                message: format!("{path} has several CAs, because a replacement of the CA is not complete; {reason}"),
+                hint: Some("complete the replacement first".into()),
+            });
+        }
         let wanted =
             DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
                 .await?;
@@ -315,6 +324,20 @@ mod tests {
         let other = super::key::generate(super::KeyType::P256).unwrap();
         bench.on_host("ca.key", other.serialize_pem());
         assert!(bench.failure(TASK).await.contains("does not match"));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn of_two_authorities_in_the_file_the_first_counts_and_none_is_renewed() {
+        let bench = Bench::new().await;
+        bench.run(TASK).await.unwrap();
+        bench.run(&TASK.replace("HOST/ca.", "HOST/next.")).await.unwrap();
+        let both = bench.text("ca.crt") + &bench.text("next.crt");
+        bench.on_host("ca.crt", both.clone());
+        assert!(!bench.run(TASK).await.unwrap().changed);
+        let renewed = bench.failure(&TASK.replace("path_length: 0", "path_length: 1")).await;
+        assert!(renewed.contains("has several CAs, because a replacement"), "{renewed}");
+        assert_eq!(bench.text("ca.crt"), both);
         bench.close().await;
     }
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::x509::{self, Certificate};
 use super::{Controller, Error, Inspect, Outcome};
 use crate::remote::Probe;
+use crate::value::Value;
 use crate::value::doc::{Argument, ArgumentKind, Doc, Return};
 
 #[derive(Debug, Deserialize)]
@@ -38,6 +39,7 @@ impl Inspect for X509CertificateInfo {
                 "key_fingerprint",
                 "The SHA-256 fingerprint of its public key, hex; a renewal with the same key keeps it",
             ),
+            Return::new("key_fingerprints", "Those of all certificates in the file, in their order"),
             Return::new("not_before", "The start of its validity, UTC"),
             Return::new("not_after", "The end of its validity, UTC"),
             Return::new("days_left", "Whole days until it expires; negative if it has expired"),
@@ -53,6 +55,8 @@ impl Inspect for X509CertificateInfo {
         let left = certificate.not_after - x509::in_days(0).unix_timestamp();
         let outcome = Outcome::default().with("days_left", left.div_euclid(24 * 60 * 60));
         let outcome = outcome.with("key_fingerprint", certificate.key_fingerprint());
+        let all = Certificate::parse_certificates(&found, &path)?;
+        let outcome = outcome.with("key_fingerprints", all.iter().map(Certificate::key_fingerprint).collect::<Value>());
         Ok(x509::described(outcome, &certificate))
     }
 }
@@ -98,6 +102,31 @@ mod tests {
         assert_ne!(value(&first.outcome, "fingerprint"), value(&renewed.outcome, "fingerprint"));
         assert_eq!(key(&first), key(&renewed));
         assert_ne!(key(&first), key(&other));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn of_several_certificates_all_keys_are_named() {
+        let bench = Bench::new().await;
+        for path in ["ca", "other"] {
+            let ca = format!("x509_ca: {{path: HOST/{path}.crt, privatekey_path: HOST/{path}.key, common_name: ca}}");
+            bench.run(&ca).await.unwrap();
+        }
+        bench.on_host("both.crt", bench.text("other.crt") + &bench.text("ca.crt"));
+        let mut keys = Vec::new();
+        for path in ["both", "other", "ca"] {
+            let reported = bench.run(&format!("x509_certificate_info: {{path: HOST/{path}.crt}}")).await.unwrap();
+            let key = |name: &str| reported.outcome.values[name].clone();
+            keys.push((key("key_fingerprint"), key("key_fingerprints")));
+        }
+        assert_eq!(keys[0].0, keys[1].0, "the first one counts");
+        assert_eq!(keys[0].1, Value::from(vec![keys[1].0.clone(), keys[2].0.clone()]));
+        assert_eq!(keys[2].1, Value::from(vec![keys[2].0.clone()]));
+        bench.on_host(
+            "both.crt",
+            format!("{}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", bench.text("ca.crt")),
+        );
+        assert!(bench.failure("x509_certificate_info: {path: HOST/both.crt}").await.contains("is damaged"));
         bench.close().await;
     }
 

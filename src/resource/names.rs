@@ -46,6 +46,7 @@ pub mod variable {
         ETCD_BACKUP_REHEARSES = "etcd_backup_rehearses",
         ETCD_BACKUP_STAGING = "etcd_backup_staging",
         ETCD_BUNDLE = "etcd_bundle",
+        ETCD_CA_PHASES = "etcd_ca_phases",
         ETCD_CLUSTER_NAME = "etcd_cluster_name",
         ETCD_DATA_DIR = "etcd_data_dir",
         ETCD_DEFRAG_COMPACT = "etcd_defrag_compact",

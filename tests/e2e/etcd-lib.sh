@@ -55,13 +55,14 @@ lead() {
   )
 }
 
-# Clients that write, read and watch through all five hosts, whether they are members or not (history.py).
+# start_clients [CREDENTIALS]: clients that write, read and watch through all five hosts, whether they are members or not (history.py). They
+# read the files in CREDENTIALS for each connection; without it, a copy of those that windlass has now.
 start_clients() {
-  local h addresses=()
+  local h addresses=() credentials=${1:-$scratch/client}
   for h in h1 h2 h3 h4 h5; do addresses+=("$(address_of $h)"); done
-  cp -r "$state/credentials/etcd" "$scratch/client"
+  [ $# = 1 ] || cp -r "$state/credentials/etcd" "$credentials"
   mkfifo "$scratch/clients.hold"
-  "$ROOT/tests/e2e/history.py" record "$scratch/client" "$scratch/history" "${addresses[@]}" <"$scratch/clients.hold" &
+  "$ROOT/tests/e2e/history.py" record "$credentials" "$scratch/history" "${addresses[@]}" <"$scratch/clients.hold" &
   clients=$!
   # They end when this is closed, which the end of the case does, too.
   exec 8>"$scratch/clients.hold"

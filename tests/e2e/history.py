@@ -49,13 +49,13 @@ class Refused(Exception):
 class Member:
     """Requests to one host. A connection is not shared between threads."""
 
-    def __init__(self, context, host):
-        self.context, self.host, self.connection = context, host, None
+    def __init__(self, credentials, host):
+        self.credentials, self.host, self.connection = credentials, host, None
 
     def ask(self, path, body, limit=LIMIT):
         """The answer. Refused: nothing was done. OSError, HTTPException or ValueError: nobody knows."""
         if self.connection is None:
-            connection = http.client.HTTPSConnection(self.host, 2379, timeout=limit, context=self.context)
+            connection = http.client.HTTPSConnection(self.host, 2379, timeout=limit, context=context_of(self.credentials))
             try:
                 connection.connect()
             except OSError as error:
@@ -95,9 +95,9 @@ class Log:
 class Client(threading.Thread):
     """Does one request after the other, each through the next host."""
 
-    def __init__(self, name, context, hosts, log, ended):
+    def __init__(self, name, credentials, hosts, log, ended):
         super().__init__(name=name)
-        self.members = [Member(context, host) for host in hosts]
+        self.members = [Member(credentials, host) for host in hosts]
         self.log, self.ended, self.seen = log, ended, {}
 
     def run(self):
@@ -202,9 +202,9 @@ def watch(member, start):
 class Watcher(threading.Thread):
     """Watches through one host, and opens the watch again where it ended."""
 
-    def __init__(self, context, host, log, ended):
+    def __init__(self, credentials, host, log, ended):
         super().__init__(daemon=True)
-        self.member, self.log, self.ended = Member(context, host), log, ended
+        self.member, self.log, self.ended = Member(credentials, host), log, ended
         self.following = 1
 
     def run(self):
@@ -221,11 +221,11 @@ class Watcher(threading.Thread):
             self.ended.wait(0.5)
 
 
-def end_history(context, hosts):
+def end_history(credentials, hosts):
     """Writes what ends the history, and returns its revision. What follows, such as the end of a lease, is no part of it."""
     for _ in range(60):
         for host in hosts:
-            member = Member(context, host)
+            member = Member(credentials, host)
             try:
                 answer = member.ask("/v3/kv/put", {"key": encode(END), "value": encode("end")}, limit=10)
                 return int(answer["header"]["revision"])
@@ -237,9 +237,9 @@ def end_history(context, hosts):
     raise SystemExit("history: no member accepts the end of the history")
 
 
-def whole_history(context, host, end):
+def whole_history(credentials, host, end):
     """All events that a member knows, before the revision at which the history ends. None: it does not answer, or is no member."""
-    member = Member(context, host)
+    member = Member(credentials, host)
     try:
         answer, events = watch(member, 1), []
         member.connection.sock.settimeout(30)
@@ -253,20 +253,20 @@ def whole_history(context, host, end):
 
 
 def context_of(directory):
+    # Read for each connection: they may be replaced meanwhile.
     context = ssl.create_default_context(cafile=f"{directory}/ca.crt")
     context.load_cert_chain(f"{directory}/admin.crt", f"{directory}/admin.key")
     return context
 
 
 def record_history(directory, path, hosts):
-    context = context_of(directory)
     ended = threading.Event()
     with open(path, "a", encoding="utf-8") as file:
         log = Log(file)
-        clients = [Client(name, context, hosts[n:] + hosts[:n], log, ended) for n, name in enumerate("abcd")]
-        clients.append(Leaser("lease", context, hosts, log, ended))
+        clients = [Client(name, directory, hosts[n:] + hosts[:n], log, ended) for n, name in enumerate("abcd")]
+        clients.append(Leaser("lease", directory, hosts, log, ended))
         watched = threading.Event()
-        watchers = {host: Watcher(context, host, log, watched) for host in hosts}
+        watchers = {host: Watcher(directory, host, log, watched) for host in hosts}
         for thread in [*clients, *watchers.values()]:
             thread.start()
         sys.stdin.read()
@@ -274,9 +274,9 @@ def record_history(directory, path, hosts):
         for client in clients:
             client.join()
         time.sleep(LEASE)
-        end = end_history(context, hosts)
+        end = end_history(directory, hosts)
         for host in hosts:
-            events = whole_history(context, host, end)
+            events = whole_history(directory, host, end)
             if events is not None:
                 log.add(op="history", host=host, events=events, end=end, at=time.monotonic())
                 # Through a member, a watch sees all of it, some time.

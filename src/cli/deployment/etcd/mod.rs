@@ -13,6 +13,7 @@ mod recover;
 mod rehearse;
 mod restore;
 mod retention;
+mod rotate_ca;
 mod store;
 mod upgrade;
 mod verify;
@@ -44,6 +45,8 @@ enum EtcdCommand {
     RemoveMember(Box<member::RemoveMemberArgs>),
     /// Remove members that are dead or lost their data, and add hosts of the inventory in their place
     ReplaceMember(Box<member::ReplaceMemberArgs>),
+    /// Replace the certificate authority of the cluster by one with another key, while clients stay connected
+    RotateCa(Box<rotate_ca::RotateCaArgs>),
     /// Upgrade etcd to the next minor version, one member at a time
     Upgrade(Box<upgrade::VersionArgs>),
     /// Go back to the minor version before, one member at a time
@@ -79,6 +82,7 @@ pub(crate) fn run_etcd_command(args: &EtcdArgs) -> Result<ExitCode, CliError> {
         EtcdCommand::Backup(args) => backup::run_backup(args),
         EtcdCommand::RemoveMember(args) => member::remove_member(args),
         EtcdCommand::ReplaceMember(args) => member::replace_member(args),
+        EtcdCommand::RotateCa(args) => rotate_ca::rotate_ca(args),
         EtcdCommand::Upgrade(args) => upgrade::change_version(args, Direction::Up),
         EtcdCommand::Downgrade(args) => upgrade::change_version(args, Direction::Down),
         EtcdCommand::Monitoring(args) => monitoring::run_monitoring(args),

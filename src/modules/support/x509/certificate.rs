@@ -79,6 +79,13 @@ impl Certificate {
         Self::from_der(der).ok_or_else(|| Error::failed(format!("the certificate {path} is damaged")))
     }
 
+    /// Reads all certificates of PEM text. `path` is for messages.
+    pub(crate) fn parse_certificates(text: &[u8], path: &str) -> Result<Vec<Certificate>, Error> {
+        let damaged = || Error::failed(format!("the certificate {path} is damaged"));
+        let parse = |der: Result<CertificateDer<'static>, _>| der.ok().and_then(Self::from_der).ok_or_else(damaged);
+        CertificateDer::pem_slice_iter(text).map(parse).collect()
+    }
+
     fn from_der(der: CertificateDer<'static>) -> Option<Certificate> {
         let (_, x509) = X509Certificate::from_der(&der).ok()?;
         let names = x509.subject_alternative_name().ok()?.map(|extension| names(&extension.value.general_names));
