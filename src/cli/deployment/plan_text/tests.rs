@@ -42,7 +42,7 @@ controlPlane: needs etcd first (etcd is not installed yet): h1, h2
 removals: to remove: beta
   beta         1 API object
   beta leaves with 3 workloads:
-Deployment web
+    Deployment web
 
 nothing to do: members
 
