@@ -57,7 +57,7 @@ pub(super) fn print_log(args: &LogsArgs) -> Result<ExitCode, CliError> {
 }
 
 /// The run that is meant.
-fn find_run(store: &mut dyn RunStore, named: &str) -> Result<RecordedRun, CliError> {
+pub(super) fn find_run(store: &mut dyn RunStore, named: &str) -> Result<RecordedRun, CliError> {
     let prefix = (named != LATEST).then(|| named.to_owned());
     let is_latest = prefix.is_none();
     let limit = if is_latest { 1 } else { 10 };

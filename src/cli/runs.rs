@@ -1,10 +1,12 @@
 //! `windlass runs`: the runs in the store, newest first.
 
+mod compare;
+
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{CliError, ExitCode, print, recording};
 use crate::deployment::lock::duration_text;
@@ -16,7 +18,10 @@ use crate::value::{Value, yaml};
 const KIND: &str = "KarmadaDeployment";
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
     /// Runs of the deployment in this file
     #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "deployment")]
     file: Option<PathBuf>,
@@ -31,6 +36,12 @@ pub(super) struct RunsArgs {
     output: ListFormat,
 }
 
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// Show which results of two runs differ, and which tasks took longer
+    Compare(compare::CompareArgs),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ListFormat {
     Table,
@@ -39,6 +50,9 @@ enum ListFormat {
 
 /// Lists them.
 pub(super) fn print_runs(args: &RunsArgs) -> Result<ExitCode, CliError> {
+    if let Some(RunsCommand::Compare(args)) = &args.command {
+        return compare::compare_runs(args);
+    }
     let settings = super::settings()?;
     let deployment = match &args.file {
         Some(file) => Some(deployment_of(file)?),
