@@ -91,8 +91,8 @@ fn what_several_stages_refuse_alike_is_said_once() {
     };
     let login = failure("h1", "permission denied");
     let stages = vec![
-        refused(Stage::Etcd, &[login.clone()]),
-        refused(Stage::ControlPlane, &[login.clone()]),
+        refused(Stage::Etcd, std::slice::from_ref(&login)),
+        refused(Stage::ControlPlane, std::slice::from_ref(&login)),
         refused(Stage::Members, &[login, failure("north", "north: there is no kubeconfig")]),
     ];
     let expected = "\
