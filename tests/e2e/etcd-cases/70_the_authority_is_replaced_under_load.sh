@@ -78,7 +78,7 @@ windlass etcd rotate-ca --yes "${three[@]}"
 exits 0
 trusting 1
 [ "$(key_of "$here/ca.crt")" = "$(key_of "$scratch/both/ca.crt")" ] || broken "there is a third CA"
-[ ! -e "$here/next-ca.crt" ] && [ ! -e "$here/next-ca.key" ] || broken "files of the rotation are left"
+for name in next-ca.crt next-ca.key; do [ ! -e "$here/$name" ] || broken "$name is left"; done
 cmp "$here/token" "$scratch/earlier/token" || broken "the cluster has another token"
 as "$here" "$here/ca.crt" || broken "a client with a new certificate is refused"
 ! as "$scratch/earlier" "$here/ca.crt" || broken "a client with a certificate of the earlier CA is served"
