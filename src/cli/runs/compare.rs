@@ -178,8 +178,12 @@ fn text(runs: &[RecordedRun; 2], found: &Comparison, verbose: bool) -> String {
     let mut lines = listed.lines().zip(["  ", "A ", "B "]).map(|(line, name)| format!("{name} {line}\n"));
     let mut text: String = lines.by_ref().collect();
     let count = found.different.len();
-    text.push_str(&format!("\n{count} of {} results that both have differ", found.common));
-    text.push_str(if count == 0 { "\n" } else { ":\n" });
+    text.push_str(&format!("\n{} results are in both runs; ", found.common));
+    text.push_str(&if count == 0 {
+        "none has another status\n".to_owned()
+    } else {
+        format!("{count} of them have another status:\n")
+    });
     let status = |result: &RecordedResult| one_line(&result.status).into_owned();
     let differing = found.different.iter().map(|pair| {
         let message =
@@ -211,7 +215,7 @@ fn text(runs: &[RecordedRun; 2], found: &Comparison, verbose: bool) -> String {
 }
 
 fn is_lost(result: &RecordedResult) -> bool {
-    ["failed", "unreachable"].contains(&result.status.as_str())
+    ["failed", "unreachable", "ignored"].contains(&result.status.as_str())
 }
 
 /// `h1 etcd : Restart the member`, with a number where there are several.
