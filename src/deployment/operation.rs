@@ -75,7 +75,7 @@ impl Operation {
             Operation::RemoveEtcdMembers { names, even, .. } => RecordedOperation::RemoveEtcdMembers { names, even },
             Operation::ReplaceEtcdMembers { names, .. } => RecordedOperation::ReplaceEtcdMembers { names },
             Operation::DefragmentEtcd(_) => RecordedOperation::DefragmentEtcd,
-            Operation::RotateEtcdCa { .. } => RecordedOperation::RotateEtcdCa,
+            Operation::RotateEtcdCa { keeps_trust, .. } => RecordedOperation::RotateEtcdCa { keeps_trust },
             Operation::ChangeEtcdVersion { direction, .. } => RecordedOperation::ChangeEtcdVersion(direction),
             Operation::RestoreEtcd(restoration) => restoration.recorded(),
         }
@@ -94,10 +94,17 @@ impl Operation {
         let of_etcd_versions = matches!(self, Operation::ChangeEtcdVersion { .. })
             && matches!(operation, RecordedOperation::ChangeEtcdVersion(_));
         unfinished.is_apply()
+            || self.resumes(unfinished)
             || *operation == RecordedOperation::DefragmentEtcd
-            || *operation == self.recorded()
             || is_whole && of_versions
             || of_etcd_versions
+    }
+
+    /// Whether it resumes the work of the journal. A replacement of etcd's CA may be resumed to another end.
+    fn resumes(&self, journal: &Journal) -> bool {
+        let replaces = |operation: &RecordedOperation| matches!(operation, RecordedOperation::RotateEtcdCa { .. });
+        let recorded = self.recorded();
+        journal.operation == recorded || replaces(&journal.operation) && replaces(&recorded)
     }
 
     fn refuse_unfinished(&self, unfinished: Option<&Journal>, abandons: bool) -> Result<(), Error> {
@@ -301,7 +308,7 @@ impl<'s> PreparedOperation<'s> {
 
     /// Whether it is the interrupted one, and so resumes it. Of the same kind, but for another host or component, it is not.
     pub fn resumes(&self) -> bool {
-        self.interrupted.as_ref().is_some_and(|journal| journal.operation == self.operation.recorded())
+        self.interrupted.as_ref().is_some_and(|journal| self.operation.resumes(journal))
     }
 
     /// Carries it out.

@@ -36,7 +36,9 @@ pub enum RecordedOperation {
         names: Vec<String>,
     },
     DefragmentEtcd,
-    RotateEtcdCa,
+    RotateEtcdCa {
+        keeps_trust: bool,
+    },
     ChangeEtcdVersion(Direction),
     /// Of the backup of this name.
     RestoreEtcd {
@@ -84,7 +86,8 @@ impl RecordedOperation {
                 RecordedOperation::ReplaceEtcdMembers { names: plain_names(names)? }
             }
             ["etcd", "defrag"] => RecordedOperation::DefragmentEtcd,
-            ["etcd", "rotate-ca"] => RecordedOperation::RotateEtcdCa,
+            ["etcd", "rotate-ca"] => RecordedOperation::RotateEtcdCa { keeps_trust: false },
+            ["etcd", "rotate-ca", "--keep-trust"] => RecordedOperation::RotateEtcdCa { keeps_trust: true },
             ["etcd", "upgrade"] => RecordedOperation::ChangeEtcdVersion(Direction::Up),
             ["etcd", "downgrade"] => RecordedOperation::ChangeEtcdVersion(Direction::Down),
             ["etcd", "restore", "--undo"] => RecordedOperation::UndoRestore,
@@ -118,7 +121,8 @@ impl fmt::Display for RecordedOperation {
             }
             RecordedOperation::ReplaceEtcdMembers { names } => write!(f, "etcd replace-member {}", names.join(" ")),
             RecordedOperation::DefragmentEtcd => f.write_str("etcd defrag"),
-            RecordedOperation::RotateEtcdCa => f.write_str("etcd rotate-ca"),
+            RecordedOperation::RotateEtcdCa { keeps_trust: false } => f.write_str("etcd rotate-ca"),
+            RecordedOperation::RotateEtcdCa { keeps_trust: true } => f.write_str("etcd rotate-ca --keep-trust"),
             RecordedOperation::ChangeEtcdVersion(Direction::Up) => f.write_str("etcd upgrade"),
             RecordedOperation::ChangeEtcdVersion(Direction::Down) => f.write_str("etcd downgrade"),
             RecordedOperation::RestoreEtcd { backup } => write!(f, "etcd restore {backup}"),
@@ -162,6 +166,7 @@ mod tests {
             "etcd replace-member h4",
             "etcd defrag",
             "etcd rotate-ca",
+            "etcd rotate-ca --keep-trust",
             "etcd upgrade",
             "etcd downgrade",
             "etcd restore 20261124T043051Z-r164",

@@ -107,15 +107,12 @@ impl Module for X509Ca {
             (Some(_), None) => return Err(lost_key(&path, &key_path)),
             (Some(certificate), Some(key)) => self.reason(certificate, key, &path, &key_path)?,
         };
-        // A renewal would write one of them.
-        if let (Some(found), Some(reason)) = (&found, reason)
-            && Certificate::parse_certificates(&found.text, &path)?.len() > 1
-        {
-            return Err(Error::Failed {
-                message: format!("{path} has several CAs, because a replacement of the CA is not complete; {reason}"),
-                hint: Some("complete the replacement first".into()),
-            });
-        }
+        // A renewal would write one of them alone: while a CA is replaced, hosts trust two.
+        let has_several = match &found {
+            Some(found) => Certificate::parse_certificates(&found.text, &path)?.len() > 1,
+            None => false,
+        };
+        let reason = reason.filter(|_| !has_several);
         let wanted =
             DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
                 .await?;
@@ -335,9 +332,12 @@ mod tests {
         let both = bench.text("ca.crt") + &bench.text("next.crt");
         bench.on_host("ca.crt", both.clone());
         assert!(!bench.run(TASK).await.unwrap().changed);
-        let renewed = bench.failure(&TASK.replace("path_length: 0", "path_length: 1")).await;
-        assert!(renewed.contains("has several CAs, because a replacement"), "{renewed}");
+        let soon = TASK.replace("path_length: 0", "path_length: 0, validity: 5000, renew_before: 4000");
+        assert!(!bench.run(&soon).await.unwrap().changed, "one of them alone would be renewed");
         assert_eq!(bench.text("ca.crt"), both);
+        bench.on_host("ca.crt", bench.text("next.crt"));
+        bench.on_host("ca.key", bench.text("next.key"));
+        assert!(bench.run(&soon).await.unwrap().changed);
         bench.close().await;
     }
 

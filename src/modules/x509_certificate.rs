@@ -25,6 +25,7 @@ pub(super) struct X509Certificate {
     subject_alt_name: Vec<String>,
     usages: Vec<Usage>,
     key_type: KeyType,
+    new_key: bool,
     validity: i64,
     renew_before: i64,
     owner: Option<String>,
@@ -37,6 +38,8 @@ pub(super) struct X509CertificateChange {
     /// Why a certificate is made; None: only attributes change.
     reason: Option<String>,
     key: Option<KeyPair>,
+    /// There is a key, and a new one takes its place.
+    replaces_key: bool,
     /// None only in check mode, where the task that makes it has made none.
     authority: Option<Certificate>,
     names: BTreeSet<String>,
@@ -77,6 +80,12 @@ impl Module for X509Certificate {
             Argument::new("key_type", ArgumentKind::Str, "The curve of a new key")
                 .default("p256")
                 .choices(&["p256", "p384"]),
+            Argument::new(
+                "new_key",
+                ArgumentKind::Bool,
+                "Whether a certificate that another CA issued gets a new private key, too",
+            )
+            .default("false"),
             Argument::new("validity", ArgumentKind::Int, "How many days it is valid; at most as long as its CA")
                 .default("365"),
             Argument::new("renew_before", ArgumentKind::Int, "How many days before it expires to renew it")
@@ -140,6 +149,12 @@ impl Module for X509Certificate {
             (_, _, None) => Some("the certificate authority does not exist yet".to_owned()),
             (_, Some(certificate), Some(authority)) => self.reason(certificate, key.as_ref(), authority, &names),
         };
+        let is_of_other_ca = match (&certificate, &authority) {
+            (Some(certificate), Some(authority)) => !certificate.is_issued_by(authority),
+            _ => false,
+        };
+        let replaces_key = self.new_key && is_of_other_ca && key.is_some();
+        let key = key.filter(|_| !replaces_key);
         let wanted =
             DesiredAttributes::load_wanted(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref())
                 .await?;
@@ -159,7 +174,8 @@ impl Module for X509Certificate {
         let after = certificate::describe_certificate(&self.subject(), issuer, &names, &usages);
         let diff =
             reason.as_ref().map(|_| x509::certificate_diff(&path, certificate.as_ref(), &after)).into_iter().collect();
-        let change = X509CertificateChange { reason, key, authority, names, lacking, wanted, path, key_path };
+        let change =
+            X509CertificateChange { reason, key, replaces_key, authority, names, lacking, wanted, path, key_path };
         Ok(Plan::Change { diff, outcome, change })
     }
 
@@ -169,7 +185,8 @@ impl Module for X509Certificate {
         remote: &Remote,
         here: &Controller<'_>,
     ) -> Result<Outcome, Error> {
-        let X509CertificateChange { reason, key, authority, names, lacking, wanted, path, key_path } = change;
+        let X509CertificateChange { reason, key, replaces_key, authority, names, lacking, wanted, path, key_path } =
+            change;
         if reason.is_some() {
             let authority = authority.ok_or_else(|| self.no_authority())?;
             // The authority's key is read before anything is written: without it nothing is begun.
@@ -179,7 +196,9 @@ impl Module for X509Certificate {
                 None => (key::generate(self.key_type)?, true),
             };
             let pem = self.certificate(&key, &names, &authority, &issuer)?;
-            if is_new {
+            if replaces_key {
+                x509::rewrite_key(remote, &key_path, &key.serialize_pem(), &wanted).await?;
+            } else if is_new {
                 x509::write_new_key(remote, &key_path, &key.serialize_pem(), &wanted).await?;
             }
             x509::write_certificate(remote, &path, &pem, &wanted).await?;

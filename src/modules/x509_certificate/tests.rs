@@ -101,6 +101,31 @@ async fn a_lost_or_strange_key_and_a_damaged_certificate_are_mended() {
 }
 
 #[tokio::test]
+async fn with_another_authority_comes_another_key_if_asked_for() {
+    let bench = bench().await;
+    bench.run(TASK).await.unwrap();
+    let first = bench.text("s.key");
+    let replace = async || {
+        std::fs::remove_file(bench.host("ca.key")).unwrap();
+        std::fs::remove_file(bench.host("ca.crt")).unwrap();
+        bench.run(CA).await.unwrap();
+    };
+    let with_new_key = with("new_key: true");
+    assert!(!bench.run(&with_new_key).await.unwrap().changed, "its own authority has issued it");
+    replace().await;
+    bench.run_twice(TASK).await;
+    assert_eq!(bench.text("s.key"), first);
+    replace().await;
+    assert!(bench.check(&with_new_key).await.unwrap().changed);
+    assert_eq!(bench.text("s.key"), first, "a dry run writes nothing");
+    bench.run_twice(&with_new_key).await;
+    assert_ne!(bench.text("s.key"), first);
+    assert_eq!(bench.mode("s.key"), 0o600);
+    verify(&bench, "sslserver");
+    bench.close().await;
+}
+
+#[tokio::test]
 async fn a_certificate_of_another_authority_of_the_same_name_is_replaced() {
     let bench = bench().await;
     bench.run(TASK).await.unwrap();

@@ -1,7 +1,7 @@
 # Takes its turn: every third day.
 # shellcheck shell=bash
-# etcd's CA is replaced by one with another key while clients write, read and watch; it is killed in each phase and resumed. In the end
-# nobody trusts the earlier one.
+# etcd's CA is replaced by one with another key while clients write, read and watch; it is killed in the first phase and in the last one,
+# and resumed. In the end nobody trusts the earlier one, and no earlier key is in use.
 . "$ROOT/tests/e2e/etcd-lib.sh"
 fresh_five
 options=(-e etcd_settle_seconds=1)
@@ -53,6 +53,15 @@ trusting 2
 [ "$(key_of "$here/ca.crt")" != "$(key_of "$scratch/earlier/ca.crt")" ] || broken "the CA has the same key"
 as "$scratch/earlier" "$here/ca.crt" || broken "a client with an earlier certificate is refused"
 cp -r "$here" "$scratch/both"
+# Who could read the CA's key could read the keys of its certificates, too.
+for name in admin hosts/h1/client hosts/h1/server hosts/h2/peer; do
+  ! cmp -s "$here/$name.key" "$scratch/earlier/$name.key" || broken "$name.key is as before"
+done
+for h in h1 h2 h3; do
+  for name in client server peer; do
+    [ "$(on $h "cat /etc/etcd/pki/$name.key" | sha256sum)" = "$(sha256sum <"$here/hosts/$h/$name.key")" ] || broken "$h has another $name.key"
+  done
+done
 windlass apply --yes "${three[@]}"
 exits 0
 says '^Nothing to do\.$'

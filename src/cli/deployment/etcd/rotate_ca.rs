@@ -9,8 +9,8 @@ use crate::deployment::operation::Operation;
 
 #[derive(Debug, Args)]
 pub(super) struct RotateCaArgs {
-    /// End while the earlier CA is trusted, too: clients that windlass does not install get new certificates meanwhile. Run it again
-    /// without this option to complete it
+    /// Stop before the last phase: the earlier CA stays trusted, until clients that windlass does not install have new certificates.
+    /// Run it again without this option to complete it
     #[arg(long)]
     keep_trust: bool,
     #[command(flatten)]
