@@ -99,11 +99,16 @@ fn table(found: &[RecordedRun], now: SystemTime) -> String {
             .map(str::to_owned),
     ];
     rows.extend(found.iter().map(|run| row(run, now)));
-    let mut widths = [0; 9];
-    for row in &rows {
+    aligned(&rows)
+}
+
+/// A line for each row, with aligned columns.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
         row.iter().zip(&mut widths).for_each(|(cell, width)| *width = cell.chars().count().max(*width));
     }
-    let line = |row: &[String; 9]| {
+    let line = |row: &[String; N]| {
         let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         format!("{}\n", cells.join("  ").trim_end())
     };

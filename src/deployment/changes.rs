@@ -47,6 +47,14 @@ pub struct PlannedChange {
     pub diff: String,
 }
 
+#[cfg(test)]
+impl PlannedChange {
+    /// Without a diff, for tests.
+    pub(crate) fn example_change(host: &str, kind: ChangeKind, what: &str) -> PlannedChange {
+        PlannedChange { host: host.into(), kind, what: what.into(), task: "t".into(), diff: String::new() }
+    }
+}
+
 /// A task that failed when it was tried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFailure {

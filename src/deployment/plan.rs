@@ -267,13 +267,7 @@ mod tests {
     }
 
     fn planned(stage: Stage, changes: &[(&str, ChangeKind, &str)], restarts: &[(&str, &str)]) -> PlannedStage {
-        let change = |(host, kind, what): &(&str, ChangeKind, &str)| PlannedChange {
-            host: (*host).into(),
-            kind: *kind,
-            what: (*what).into(),
-            task: "t".into(),
-            diff: String::new(),
-        };
+        let change = |(host, kind, what): &(&str, ChangeKind, &str)| PlannedChange::example_change(host, *kind, what);
         let restart = |(host, unit): &(&str, &str)| ServiceChange {
             host: (*host).into(),
             unit: (*unit).into(),

@@ -7,7 +7,7 @@ use clap::Args;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{ListFormat, table};
+use super::{ListFormat, aligned, table};
 use crate::cli::deployment::plan_text;
 use crate::cli::{CliError, ExitCode, logs, print};
 use crate::report::{one_line, plain_json};
@@ -224,19 +224,11 @@ fn place(key: &ResultKey) -> String {
     format!("{}  {}{turn}", one_line(&key.host), one_line(&key.task))
 }
 
-/// Rows with aligned columns, and how many were left out.
+/// Indented rows, and how many were left out.
 fn rows<const N: usize>(rows: impl ExactSizeIterator<Item = [String; N]>, most: usize) -> String {
     let left_out = rows.len().saturating_sub(most);
     let rows: Vec<[String; N]> = rows.take(most).collect();
-    let mut widths = [0; N];
-    for row in &rows {
-        row.iter().zip(&mut widths).for_each(|(cell, width)| *width = cell.chars().count().max(*width));
-    }
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        format!("  {}\n", cells.join("  ").trim_end())
-    };
-    let mut text: String = rows.iter().map(line).collect();
+    let mut text: String = aligned(&rows).lines().map(|line| format!("  {line}\n")).collect();
     if left_out > 0 {
         text.push_str(&format!("  and {left_out} more (-v)\n"));
     }

@@ -4,13 +4,7 @@ use super::*;
 use crate::deployment::changes::Wait;
 
 fn planned(stage: Stage, state: StageState, changes: &[(&str, ChangeKind, &str)]) -> PlannedStage {
-    let change = |(host, kind, what): &(&str, ChangeKind, &str)| PlannedChange {
-        host: (*host).into(),
-        kind: *kind,
-        what: (*what).into(),
-        task: "t".into(),
-        diff: String::new(),
-    };
+    let change = |(host, kind, what): &(&str, ChangeKind, &str)| PlannedChange::example_change(host, *kind, what);
     let found = Changes { changes: changes.iter().map(change).collect(), ..Changes::default() };
     PlannedStage { stage, state, hosts: vec!["h1".into(), "h2".into()], found }
 }
